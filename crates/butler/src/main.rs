@@ -1,0 +1,2 @@
+//! crates/butler
+fn main() {}
