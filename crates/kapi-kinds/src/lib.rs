@@ -1,1 +1,22 @@
-//! kapi-kinds
+//! The built-in kinds: what is served (a generated table), and what each kind does beyond its schema.
+//!
+//! ```text
+//!   generated/  resources and schemas, read off a real kube-apiserver
+//!   behaviour/  defaulting, validation and field rules that Kubernetes keeps in code, one file per kind or family
+//!   columns/    what `kubectl get` prints
+//!   meta        the rules every object's metadata obeys
+//! ```
+//!
+//! Everything here is a pure function of the object: no store, no clock, no randomness. What needs the store
+//! (cluster IPs, tokens, quota) is done by the server.
+
+mod behaviour;
+mod columns;
+pub mod meta;
+mod resource;
+mod table;
+
+pub use behaviour::{Behaviour, behaviour};
+pub use columns::{Column, Columns, columns};
+pub use resource::{Resource, Subresource};
+pub use table::builtin;
