@@ -1,0 +1,149 @@
+//! The current objects of one resource of one API, and the latest changes to them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use parking_lot::RwLock;
+use tokio::sync::watch;
+
+use crate::record::{Document, Event};
+
+/// Feeds that fall further behind than this read the log instead; it bounds what an idle collection keeps of old versions.
+const RECENT: usize = 128;
+
+/// An object as it stands.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The revision of its last change.
+    pub revision: u64,
+    /// The document.
+    pub bytes: Bytes,
+    pub(crate) splice: u32,
+}
+
+impl Entry {
+    pub(crate) fn document(&self) -> Document {
+        Document { bytes: self.bytes.clone(), splice: self.splice }
+    }
+}
+
+/// Part of a collection, in key order.
+#[derive(Debug)]
+pub struct Page {
+    /// The revision the page is right at.
+    pub revision: u64,
+    /// Keys and objects.
+    pub entries: Vec<(Box<str>, Bytes)>,
+    /// How many keys of the prefix follow the last entry.
+    pub remaining: usize,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) entries: BTreeMap<Box<str>, Entry>,
+    /// The revision of the latest change here.
+    pub(crate) last: u64,
+    pub(crate) recent: VecDeque<Arc<Event>>,
+    /// All changes after this revision are in `recent`.
+    pub(crate) recent_after: u64,
+}
+
+/// The objects of one resource of one API.
+pub struct Collection {
+    name: Arc<str>,
+    pub(crate) state: RwLock<State>,
+    pub(crate) changed: watch::Sender<()>,
+    /// The store's published revision, shared by all its collections.
+    published: Arc<AtomicU64>,
+}
+
+impl std::fmt::Debug for Collection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Collection").field(&self.name).finish()
+    }
+}
+
+impl Collection {
+    pub(crate) fn new(name: Arc<str>, published: Arc<AtomicU64>) -> Self {
+        let state = State { recent_after: published.load(Ordering::Acquire), ..State::default() };
+        Self { name, state: RwLock::new(state), changed: watch::Sender::new(()), published }
+    }
+
+    /// The name it was asked for by.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// One object.
+    pub fn get(&self, key: &str) -> Option<Entry> {
+        self.state.read().entries.get(key).cloned()
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.state.read().entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The objects whose keys begin with `prefix`, from the first key after `after` on, at most `limit` of them.
+    pub fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Page {
+        let state = self.state.read();
+        let mut keys = prefixed(&state.entries, prefix, after);
+        let entries = keys.by_ref().take(limit).map(|(key, entry)| (key.clone(), entry.bytes.clone())).collect();
+        let remaining = if limit == usize::MAX { 0 } else { keys.count() };
+        Page { revision: self.revision_of(&state), entries, remaining }
+    }
+
+    /// A revision at which the state read is exactly right: no change here lies between it and the latest one here.
+    pub(crate) fn revision_of(&self, state: &State) -> u64 {
+        self.published.load(Ordering::Acquire).max(state.last)
+    }
+
+    /// Takes a committed change in. Called by the writer alone, in revision order.
+    pub(crate) fn take(&self, event: Arc<Event>, entry: Option<Entry>) {
+        let mut state = self.state.write();
+        match entry {
+            Some(entry) => drop(state.entries.insert(event.key.clone(), entry)),
+            None => drop(state.entries.remove(&event.key)),
+        }
+        state.last = event.revision;
+        if state.recent.len() == RECENT
+            && let Some(oldest) = state.recent.pop_front()
+        {
+            state.recent_after = oldest.revision;
+        }
+        state.recent.push_back(event);
+    }
+
+    /// Drops recent changes up to `revision`; feeds behind it read the log.
+    pub(crate) fn forget_recent(&self, revision: u64) {
+        let mut state = self.state.write();
+        while let Some(oldest) = state.recent.front()
+            && oldest.revision <= revision
+        {
+            state.recent_after = oldest.revision;
+            state.recent.pop_front();
+        }
+        state.recent.shrink_to_fit();
+    }
+}
+
+/// The entries whose keys begin with `prefix`, from the first key after `after` on.
+pub(crate) fn prefixed<'a, V>(
+    entries: &'a BTreeMap<Box<str>, V>,
+    prefix: &'a str,
+    after: Option<&str>,
+) -> impl Iterator<Item = (&'a Box<str>, &'a V)> {
+    let from = match after {
+        Some(after) if after >= prefix => Bound::Excluded(after),
+        _ => Bound::Included(prefix),
+    };
+    entries.range::<str, _>((from, Bound::Unbounded)).take_while(move |(key, _)| key.starts_with(prefix))
+}

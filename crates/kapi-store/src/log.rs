@@ -1,0 +1,190 @@
+//! The durable log: revision to change, in one redb file.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use redb::backends::InMemoryBackend;
+use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition};
+
+use crate::error::{OpenError, StoreError};
+use crate::record::{Document, Record};
+
+const LOG: TableDefinition<u64, &[u8]> = TableDefinition::new("log");
+const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
+const FORMAT: &str = "format";
+const COMPACTED: &str = "compacted";
+const KNOWN_FORMAT: u64 = 1;
+
+/// Pages redb may keep in memory. Current objects live in collections already; this only serves history and commits.
+const CACHE_BYTES: usize = 8 << 20;
+
+pub(crate) struct Log {
+    database: Database,
+}
+
+impl Log {
+    pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
+        let database = Builder::new().set_cache_size(CACHE_BYTES).create(path).map_err(|error| opening(path, error))?;
+        Self::prepared(database).map_err(|error| match error {
+            Prepare::TooNew(found) => OpenError::TooNew { path: path.to_owned(), found, known: KNOWN_FORMAT },
+            Prepare::Engine(detail) => OpenError::Damaged { path: path.to_owned(), detail },
+        })
+    }
+
+    pub(crate) fn in_memory() -> Result<Self, StoreError> {
+        let builder = Builder::new().set_cache_size(CACHE_BYTES).create_with_backend(InMemoryBackend::new());
+        Self::prepared(builder.map_err(StoreError::engine)?).map_err(|error| match error {
+            Prepare::TooNew(found) => StoreError::engine(format!("format {found}")),
+            Prepare::Engine(detail) => StoreError::Engine(detail),
+        })
+    }
+
+    fn prepared(database: Database) -> Result<Self, Prepare> {
+        let format = {
+            let read = database.begin_read().map_err(Prepare::engine)?;
+            match read.open_table(META) {
+                Ok(meta) => meta.get(FORMAT).map_err(Prepare::engine)?.map(|found| found.value()),
+                Err(redb::TableError::TableDoesNotExist(_)) => None,
+                Err(error) => return Err(Prepare::engine(error)),
+            }
+        };
+        match format {
+            Some(KNOWN_FORMAT) => {}
+            Some(found) => return Err(Prepare::TooNew(found)),
+            None => {
+                let write = database.begin_write().map_err(Prepare::engine)?;
+                write.open_table(LOG).map_err(Prepare::engine)?;
+                write
+                    .open_table(META)
+                    .map_err(Prepare::engine)?
+                    .insert(FORMAT, KNOWN_FORMAT)
+                    .map_err(Prepare::engine)?;
+                write.commit().map_err(Prepare::engine)?;
+            }
+        }
+        Ok(Self { database })
+    }
+
+    /// Makes these changes durable, all or none.
+    pub(crate) fn append<'a>(&self, records: impl Iterator<Item = (u64, Record<'a>)>) -> Result<(), StoreError> {
+        let write = self.database.begin_write().map_err(StoreError::engine)?;
+        {
+            let mut log = write.open_table(LOG).map_err(StoreError::engine)?;
+            let mut bytes = Vec::new();
+            for (revision, record) in records {
+                record.encode(&mut bytes);
+                log.insert(revision, bytes.as_slice()).map_err(StoreError::engine)?;
+            }
+        }
+        write.commit().map_err(StoreError::engine)
+    }
+
+    /// Calls `visit` for every change after `after` up to `to`, oldest first, until it says stop.
+    pub(crate) fn scan(
+        &self,
+        after: u64,
+        to: u64,
+        mut visit: impl FnMut(u64, Record<'_>) -> bool,
+    ) -> Result<(), StoreError> {
+        if after >= to {
+            return Ok(());
+        }
+        let read = self.database.begin_read().map_err(StoreError::engine)?;
+        let log = read.open_table(LOG).map_err(StoreError::engine)?;
+        for row in log.range(after + 1..=to).map_err(StoreError::engine)? {
+            let (revision, bytes) = row.map_err(StoreError::engine)?;
+            let revision = revision.value();
+            let record = Record::decode(bytes.value())
+                .ok_or_else(|| StoreError::Engine(format!("the log entry {revision} cannot be read")))?;
+            if !visit(revision, record) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The document written at `revision`, if it is still kept.
+    pub(crate) fn document(&self, revision: u64) -> Result<Option<Document>, StoreError> {
+        let read = self.database.begin_read().map_err(StoreError::engine)?;
+        let log = read.open_table(LOG).map_err(StoreError::engine)?;
+        let row = log.get(revision).map_err(StoreError::engine)?;
+        Ok(row.and_then(|row| {
+            let record = Record::decode(row.value())?;
+            Some(Document { bytes: Bytes::copy_from_slice(record.document), splice: record.splice })
+        }))
+    }
+
+    /// Up to which revision history is gone.
+    pub(crate) fn compacted(&self) -> Result<u64, StoreError> {
+        let read = self.database.begin_read().map_err(StoreError::engine)?;
+        let meta = read.open_table(META).map_err(StoreError::engine)?;
+        Ok(meta.get(COMPACTED).map_err(StoreError::engine)?.map_or(0, |found| found.value()))
+    }
+
+    /// Forgets what was superseded between `from` (the former compaction) and `to`: every change in between makes its
+    /// predecessor obsolete, and a deletion itself too, so each entry is looked at once in its life.
+    pub(crate) fn compact(&self, from: u64, to: u64) -> Result<(), StoreError> {
+        let mut obsolete = Vec::new();
+        self.scan(from, to, |revision, record| {
+            if record.previous != 0 {
+                obsolete.push(record.previous);
+            }
+            if record.deleted {
+                obsolete.push(revision);
+            }
+            true
+        })?;
+        let write = self.database.begin_write().map_err(StoreError::engine)?;
+        {
+            let mut log = write.open_table(LOG).map_err(StoreError::engine)?;
+            for revision in obsolete {
+                log.remove(revision).map_err(StoreError::engine)?;
+            }
+            let mut meta = write.open_table(META).map_err(StoreError::engine)?;
+            meta.insert(COMPACTED, to).map_err(StoreError::engine)?;
+        }
+        write.commit().map_err(StoreError::engine)
+    }
+
+    /// Copies everything, as it stands at one moment, into a fresh log.
+    pub(crate) fn copy_into(&self, target: &Log) -> Result<(), StoreError> {
+        let read = self.database.begin_read().map_err(StoreError::engine)?;
+        let write = target.database.begin_write().map_err(StoreError::engine)?;
+        {
+            let from = read.open_table(LOG).map_err(StoreError::engine)?;
+            let mut to = write.open_table(LOG).map_err(StoreError::engine)?;
+            for row in from.iter().map_err(StoreError::engine)? {
+                let (revision, bytes) = row.map_err(StoreError::engine)?;
+                to.insert(revision.value(), bytes.value()).map_err(StoreError::engine)?;
+            }
+            let from = read.open_table(META).map_err(StoreError::engine)?;
+            let mut to = write.open_table(META).map_err(StoreError::engine)?;
+            for row in from.iter().map_err(StoreError::engine)? {
+                let (key, value) = row.map_err(StoreError::engine)?;
+                to.insert(key.value(), value.value()).map_err(StoreError::engine)?;
+            }
+        }
+        write.commit().map_err(StoreError::engine)
+    }
+}
+
+enum Prepare {
+    TooNew(u64),
+    Engine(String),
+}
+
+impl Prepare {
+    fn engine(error: impl std::fmt::Display) -> Self {
+        Self::Engine(error.to_string())
+    }
+}
+
+fn opening(path: &Path, error: DatabaseError) -> OpenError {
+    match error {
+        DatabaseError::DatabaseAlreadyOpen => OpenError::Locked(path.to_owned()),
+        DatabaseError::Storage(StorageError::Io(source)) if source.kind() != std::io::ErrorKind::InvalidData => {
+            OpenError::Io { path: path.to_owned(), source }
+        }
+        other => OpenError::Damaged { path: path.to_owned(), detail: other.to_string() },
+    }
+}

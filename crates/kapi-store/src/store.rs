@@ -1,0 +1,294 @@
+//! The store itself: opening, looking up collections, committing, reading the past.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+
+use bytes::Bytes;
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::oneshot;
+
+use crate::collection::{Collection, Entry, Page, prefixed};
+use crate::error::{CommitError, HistoryError, OpenError, StoreError};
+use crate::feed::Feed;
+use crate::log::Log;
+use crate::record::{Event, Record};
+use crate::snapshot::{self, SnapshotError};
+use crate::writer::{self, Command, Op};
+
+/// Told of every committed change before the committer is, on the writer's thread: be quick.
+pub trait Observer: Send + Sync {
+    /// A change was made.
+    fn committed(&self, collection: &Arc<Collection>, event: &Arc<Event>);
+}
+
+/// A durable store. Clones share it; the last one to go closes it.
+#[derive(Clone)]
+pub struct Store {
+    handle: Arc<Handle>,
+}
+
+struct Handle {
+    shared: Arc<Shared>,
+    commands: Mutex<Option<Sender<Command>>>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) log: Log,
+    collections: RwLock<HashMap<Arc<str>, Arc<Collection>>>,
+    /// The latest revision everybody may see.
+    pub(crate) revision: Arc<AtomicU64>,
+    /// History up to here is gone.
+    pub(crate) compacted: AtomicU64,
+    observers: RwLock<Vec<Weak<dyn Observer>>>,
+}
+
+impl Store {
+    /// Opens the store at `path`, making it if there is none.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        let damaged = |error: StoreError| OpenError::Damaged { path: path.to_owned(), detail: error.to_string() };
+        Self::started(Log::open(path)?).map_err(damaged)
+    }
+
+    /// A store that is gone with its last handle.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        Self::started(Log::in_memory()?)
+    }
+
+    fn started(log: Log) -> Result<Self, StoreError> {
+        let shared = Arc::new(Shared::load(log)?);
+        let (commands, received) = mpsc::channel();
+        let for_writer = Arc::clone(&shared);
+        let writer = std::thread::Builder::new()
+            .name("kapi-store".into())
+            .spawn(move || writer::run(&for_writer, &received))
+            .map_err(StoreError::engine)?;
+        let handle = Handle { shared, commands: Mutex::new(Some(commands)), writer: Mutex::new(Some(writer)) };
+        Ok(Self { handle: Arc::new(handle) })
+    }
+
+    /// The collection of this name, made on first use.
+    pub fn collection(&self, name: &str) -> Arc<Collection> {
+        self.handle.shared.collection(name)
+    }
+
+    /// All collections whose names begin with `prefix`.
+    pub fn collections(&self, prefix: &str) -> Vec<Arc<Collection>> {
+        let all = self.handle.shared.collections.read();
+        all.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, collection)| Arc::clone(collection)).collect()
+    }
+
+    /// The latest revision.
+    pub fn revision(&self) -> u64 {
+        self.handle.shared.revision.load(Ordering::Acquire)
+    }
+
+    /// The oldest revision whose history is still complete.
+    pub fn compacted(&self) -> u64 {
+        self.handle.shared.compacted.load(Ordering::Acquire)
+    }
+
+    /// Has `observer` told of every change from now on, until it is dropped.
+    pub fn observe(&self, observer: &Arc<dyn Observer>) {
+        let mut observers = self.handle.shared.observers.write();
+        observers.retain(|known| known.strong_count() > 0);
+        observers.push(Arc::downgrade(observer));
+    }
+
+    /// Makes these changes, all or none; returns them once they are durable and visible.
+    pub async fn commit(&self, ops: Vec<Op>) -> Result<Vec<Arc<Event>>, CommitError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Commit { ops, reply })?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Forgets history up to `revision`.
+    pub async fn compact(&self, revision: u64) -> Result<(), StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Compact { to: revision, reply })?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+
+    fn send(&self, command: Command) -> Result<(), StoreError> {
+        let commands = self.handle.commands.lock();
+        commands.as_ref().ok_or(StoreError::Closed)?.send(command).map_err(|_| StoreError::Closed)
+    }
+
+    /// The changes of `collection` after `revision`, which may lie in the future.
+    pub fn feed(&self, collection: &Arc<Collection>, revision: u64) -> Result<Feed, HistoryError> {
+        let oldest = self.compacted();
+        if revision < oldest {
+            return Err(HistoryError::Compacted { asked: revision, oldest });
+        }
+        Ok(Feed::new(Arc::clone(&self.handle.shared), Arc::clone(collection), revision))
+    }
+
+    /// Like [`Collection::list`], at a past revision. Reads the log: call it where blocking is fine.
+    pub fn list_at(
+        &self,
+        collection: &Arc<Collection>,
+        revision: u64,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page, HistoryError> {
+        self.handle.shared.list_at(collection, revision, prefix, after, limit)
+    }
+
+    /// Writes a consistent copy to `path`, which must not exist, while the store goes on. Blocks.
+    pub fn snapshot(&self, path: &Path) -> Result<(), SnapshotError> {
+        snapshot::write(&self.handle.shared.log, path)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // Closing the channel ends the writer once it has made what it was given; then the file is free again.
+        drop(self.commands.lock().take());
+        if let Some(writer) = self.writer.lock().take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+impl Shared {
+    fn load(log: Log) -> Result<Self, StoreError> {
+        let compacted = log.compacted()?;
+        let mut revision = compacted;
+        let mut found: HashMap<Box<str>, Replayed> = HashMap::new();
+        log.scan(0, u64::MAX, |at, record| {
+            revision = revision.max(at);
+            replay(&mut found, at, &record);
+            true
+        })?;
+        let revision = Arc::new(AtomicU64::new(revision));
+        let mut collections = HashMap::with_capacity(found.len());
+        for (name, replayed) in found {
+            let name: Arc<str> = Arc::from(name);
+            let collection = Collection::new(Arc::clone(&name), Arc::clone(&revision));
+            {
+                let mut state = collection.state.write();
+                state.last = replayed.last;
+                state.entries = replayed.entries;
+            }
+            collections.insert(name, Arc::new(collection));
+        }
+        let observers = RwLock::default();
+        Ok(Self {
+            log,
+            collections: RwLock::new(collections),
+            revision,
+            compacted: AtomicU64::new(compacted),
+            observers,
+        })
+    }
+
+    fn collection(&self, name: &str) -> Arc<Collection> {
+        if let Some(found) = self.collections.read().get(name) {
+            return Arc::clone(found);
+        }
+        let mut collections = self.collections.write();
+        let name: Arc<str> = Arc::from(name);
+        let make = || Arc::new(Collection::new(Arc::clone(&name), Arc::clone(&self.revision)));
+        Arc::clone(collections.entry(Arc::clone(&name)).or_insert_with(make))
+    }
+
+    pub(crate) fn observed(&self, collection: &Arc<Collection>, event: &Arc<Event>) {
+        for observer in self.observers.read().iter().filter_map(Weak::upgrade) {
+            observer.committed(collection, event);
+        }
+    }
+
+    pub(crate) fn compact(&self, to: u64) -> Result<(), StoreError> {
+        let to = to.min(self.revision.load(Ordering::Acquire));
+        let from = self.compacted.load(Ordering::Acquire);
+        if to <= from {
+            return Ok(());
+        }
+        // Readers of history check this after reading: it must move before anything goes.
+        self.compacted.store(to, Ordering::Release);
+        self.log.compact(from, to)?;
+        for collection in self.collections.read().values() {
+            collection.forget_recent(to);
+        }
+        Ok(())
+    }
+
+    fn check(&self, revision: u64) -> Result<(), HistoryError> {
+        let oldest = self.compacted.load(Ordering::Acquire);
+        if revision < oldest {
+            return Err(HistoryError::Compacted { asked: revision, oldest });
+        }
+        let current = self.revision.load(Ordering::Acquire);
+        if revision > current {
+            return Err(HistoryError::Future { asked: revision, current });
+        }
+        Ok(())
+    }
+
+    /// The past is the present with every later change undone: cheap for the recent past, and no history in memory.
+    fn list_at(
+        &self,
+        collection: &Arc<Collection>,
+        revision: u64,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page, HistoryError> {
+        self.check(revision)?;
+        let (mut entries, now) = {
+            let state = collection.state.read();
+            let entries: BTreeMap<Box<str>, Bytes> =
+                prefixed(&state.entries, prefix, None).map(|(k, e)| (k.clone(), e.bytes.clone())).collect();
+            (entries, collection.revision_of(&state))
+        };
+        let mut former: BTreeMap<Box<str>, u64> = BTreeMap::new();
+        let scanned = self.log.scan(revision, now, |_, record| {
+            if record.collection == &**collection.name() && record.key.starts_with(prefix) {
+                former.entry(Box::from(record.key)).or_insert(record.previous);
+            }
+            true
+        });
+        scanned.map_err(|error| HistoryError::Engine(error.to_string()))?;
+        for (key, previous) in former {
+            let document = match previous {
+                0 => None,
+                previous => self.log.document(previous).map_err(|error| HistoryError::Engine(error.to_string()))?,
+            };
+            match document {
+                Some(document) => drop(entries.insert(key, document.bytes)),
+                None => drop(entries.remove(&key)),
+            }
+        }
+        self.check(revision)?;
+        let mut keys = prefixed(&entries, prefix, after);
+        let page = keys.by_ref().take(limit).map(|(key, bytes)| (key.clone(), bytes.clone())).collect();
+        let remaining = keys.count();
+        Ok(Page { revision, entries: page, remaining })
+    }
+}
+
+#[derive(Default)]
+struct Replayed {
+    entries: BTreeMap<Box<str>, Entry>,
+    /// The latest change, deletions included: feeds compare with it.
+    last: u64,
+}
+
+fn replay(found: &mut HashMap<Box<str>, Replayed>, revision: u64, record: &Record<'_>) {
+    let replayed = match found.get_mut(record.collection) {
+        Some(replayed) => replayed,
+        None => found.entry(Box::from(record.collection)).or_default(),
+    };
+    replayed.last = revision;
+    if record.deleted {
+        replayed.entries.remove(record.key);
+        return;
+    }
+    let bytes = Bytes::copy_from_slice(record.document);
+    replayed.entries.insert(Box::from(record.key), Entry { revision, bytes, splice: record.splice });
+}

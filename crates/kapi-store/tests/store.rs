@@ -1,0 +1,224 @@
+//! The store as its users see it: what is acknowledged is there after reopening, histories have no gaps.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kapi_store::{Action, Body, Change, CommitError, Event, Expect, HistoryError, Op, OpenError, Store};
+use proptest::prelude::*;
+
+fn body(text: &str) -> Body {
+    Body::new(format!(r#"{{"metadata":{{"name":"{text}"}}}}"#).into_bytes(), 13)
+}
+
+fn put(store: &Store, key: &str, expect: Expect, text: &str) -> Op {
+    Op { collection: store.collection("a/things"), key: key.into(), expect, action: Action::Put(body(text)) }
+}
+
+fn delete(store: &Store, key: &str, revision: u64) -> Op {
+    let expect = Expect::Revision(revision);
+    Op { collection: store.collection("a/things"), key: key.into(), expect, action: Action::Delete }
+}
+
+async fn create(store: &Store, key: &str) -> u64 {
+    store.commit(vec![put(store, key, Expect::Absent, key)]).await.unwrap()[0].revision
+}
+
+fn told(events: &[Arc<Event>]) -> Vec<(Change, String, u64)> {
+    events.iter().map(|event| (event.change, event.key.to_string(), event.revision)).collect()
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_after_reopening() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let revision = {
+        let store = Store::open(&path).unwrap();
+        create(&store, "x").await;
+        create(&store, "y").await
+    };
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.revision(), revision);
+    let entry = store.collection("a/things").get("y").unwrap();
+    assert_eq!(&entry.bytes[..], format!(r#"{{"metadata":{{"resourceVersion":"{revision}","name":"y"}}}}"#).as_bytes());
+}
+
+#[tokio::test]
+async fn expectations_are_checked_and_a_commit_is_all_or_nothing() {
+    let store = Store::in_memory().unwrap();
+    let revision = create(&store, "x").await;
+    let both = vec![put(&store, "new", Expect::Absent, "new"), put(&store, "x", Expect::Absent, "again")];
+    match store.commit(both).await {
+        Err(CommitError::Conflict { op: 1, found: Some(found) }) => assert_eq!(found, revision),
+        other => panic!("{other:?}"),
+    }
+    assert!(store.collection("a/things").get("new").is_none());
+    assert_eq!(store.revision(), revision);
+}
+
+#[tokio::test]
+async fn a_feed_resumes_over_a_restart_without_gaps_deletions_included() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let (start, gone) = {
+        let store = Store::open(&path).unwrap();
+        let start = create(&store, "x").await;
+        let gone = store.commit(vec![delete(&store, "x", start)]).await.unwrap()[0].revision;
+        (start, gone)
+    };
+    let store = Store::open(&path).unwrap();
+    let things = store.collection("a/things");
+    let mut feed = store.feed(&things, start).unwrap();
+    let events = feed.next().await.unwrap();
+    assert_eq!(told(&events), [(Change::Deleted, "x".to_owned(), gone)]);
+    assert!(events[0].previous.is_some());
+    let again = create(&store, "x").await;
+    assert_eq!(told(&feed.next().await.unwrap()), [(Change::Added, "x".to_owned(), again)]);
+}
+
+#[tokio::test]
+async fn a_feed_far_behind_gets_every_change_once() {
+    let store = Store::in_memory().unwrap();
+    let things = store.collection("a/things");
+    let mut feed = store.feed(&things, 0).unwrap();
+    let mut expected = Vec::new();
+    for n in 0..1500 {
+        expected.push(create(&store, &format!("k{n}")).await);
+    }
+    let mut seen = Vec::new();
+    while seen.len() < expected.len() {
+        seen.extend(feed.next().await.unwrap().iter().map(|event| event.revision));
+    }
+    assert_eq!(seen, expected);
+}
+
+#[tokio::test]
+async fn compaction_ends_history_and_keeps_the_present() {
+    let store = Store::in_memory().unwrap();
+    let things = store.collection("a/things");
+    let first = create(&store, "x").await;
+    let second = store.commit(vec![put(&store, "x", Expect::Revision(first), "two")]).await.unwrap()[0].revision;
+    let third = create(&store, "y").await;
+    store.compact(third).await.unwrap();
+    assert_eq!(store.feed(&things, first).err(), Some(HistoryError::Compacted { asked: first, oldest: third }));
+    assert_eq!(
+        store.list_at(&things, second, "", None, 9).err(),
+        Some(HistoryError::Compacted { asked: second, oldest: third })
+    );
+    assert_eq!(things.list("", None, 9).entries.len(), 2);
+    assert_eq!(store.list_at(&things, third, "", None, 9).unwrap().entries.len(), 2);
+    let ahead = store.revision() + 1;
+    let future = HistoryError::Future { asked: ahead, current: third };
+    assert_eq!(store.list_at(&things, ahead, "", None, 9).err(), Some(future));
+}
+
+#[tokio::test]
+async fn pages_go_on_after_a_key_and_count_what_remains() {
+    let store = Store::in_memory().unwrap();
+    for key in ["a/1", "a/2", "a/3", "b/1"] {
+        create(&store, key).await;
+    }
+    let things = store.collection("a/things");
+    let page = things.list("a/", None, 2);
+    let keys: Vec<_> = page.entries.iter().map(|(key, _)| key.to_string()).collect();
+    assert_eq!((keys, page.remaining), (vec!["a/1".into(), "a/2".into()], 1));
+    let rest = things.list("a/", Some("a/2"), 2);
+    assert_eq!((rest.entries[0].0.as_ref(), rest.remaining), ("a/3", 0));
+}
+
+#[tokio::test]
+async fn a_snapshot_is_a_store_and_never_overwrites() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("store")).unwrap();
+    create(&store, "x").await;
+    let copy = dir.path().join("copy");
+    store.snapshot(&copy).unwrap();
+    create(&store, "later").await;
+    assert!(store.snapshot(&copy).is_err());
+    let restored = Store::open(&copy).unwrap();
+    assert!(restored.collection("a/things").get("x").is_some());
+    assert!(restored.collection("a/things").get("later").is_none());
+}
+
+#[test]
+fn a_locked_or_damaged_file_is_one_clear_sentence_and_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let _held = Store::open(&path).unwrap();
+    assert!(matches!(Store::open(&path), Err(OpenError::Locked(_))));
+    let damaged = dir.path().join("damaged");
+    std::fs::write(&damaged, b"not a store at all, but rather long enough to be read as a header of one").unwrap();
+    let before = std::fs::read(&damaged).unwrap();
+    assert!(matches!(Store::open(&damaged), Err(OpenError::Damaged { .. })));
+    assert_eq!(std::fs::read(&damaged).unwrap(), before);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u8),
+    Delete(u8),
+    Compact,
+    Reopen,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (0..8u8).prop_map(Step::Put),
+        3 => (0..8u8).prop_map(Step::Delete),
+        1 => Just(Step::Compact),
+        1 => Just(Step::Reopen),
+    ];
+    proptest::collection::vec(step, 1..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Against a model that keeps every past state: reads now and at every kept revision agree with it.
+    #[test]
+    fn the_store_agrees_with_a_model_of_all_its_pasts(steps in steps()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let mut store = Store::open(&path).unwrap();
+        let mut now: BTreeMap<String, u64> = BTreeMap::new();
+        let mut pasts: BTreeMap<u64, BTreeMap<String, u64>> = BTreeMap::from([(0, BTreeMap::new())]);
+        for step in steps {
+            match step {
+                Step::Put(n) => {
+                    let key = format!("k{n}");
+                    let expect = now.get(&key).map_or(Expect::Absent, |&revision| Expect::Revision(revision));
+                    let revision = runtime.block_on(store.commit(vec![put(&store, &key, expect, &key)])).unwrap()[0].revision;
+                    now.insert(key, revision);
+                    pasts.insert(revision, now.clone());
+                }
+                Step::Delete(n) => {
+                    let key = format!("k{n}");
+                    if let Some(revision) = now.remove(&key) {
+                        let revision = runtime.block_on(store.commit(vec![delete(&store, &key, revision)])).unwrap()[0].revision;
+                        pasts.insert(revision, now.clone());
+                    }
+                }
+                Step::Compact => {
+                    let to = store.revision() / 2;
+                    runtime.block_on(store.compact(to)).unwrap();
+                    pasts.retain(|&revision, _| revision >= store.compacted());
+                }
+                Step::Reopen => {
+                    drop(store);
+                    store = Store::open(&path).unwrap();
+                }
+            }
+        }
+        let things = store.collection("a/things");
+        for (&revision, past) in &pasts {
+            let page = store.list_at(&things, revision, "", None, usize::MAX).unwrap();
+            let found: Vec<_> = page.entries.iter().map(|(key, bytes)| (key.to_string(), bytes.clone())).collect();
+            let expected: Vec<_> = past.iter().map(|(key, at)| {
+                (key.clone(), format!(r#"{{"metadata":{{"resourceVersion":"{at}","name":"{key}"}}}}"#).into())
+            }).collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}
