@@ -1,1 +1,118 @@
-//! yaml
+//! YAML the way kubectl and helm read and write it. No other crate calls a YAML library.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_saphyr::options::DuplicateKeyPolicy;
+
+/// A document that is not YAML.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct YamlError(String);
+
+/// Reads one document. An empty one is null.
+pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
+    serde_saphyr::from_str_with_options(text, reading()).map_err(|error| YamlError(error.to_string()))
+}
+
+/// Reads one document into JSON, whole floats (`1e3`) becoming integers as Go's reader makes them.
+pub fn value(text: &str) -> Result<Value, YamlError> {
+    let mut value = from_str(text)?;
+    whole_floats(&mut value);
+    Ok(value)
+}
+
+/// Reads all documents of a stream, leaving out empty ones.
+pub fn values(text: &str) -> Result<Vec<Value>, YamlError> {
+    let documents: Vec<Value> =
+        serde_saphyr::from_multiple_with_options(text, reading()).map_err(|error| YamlError(error.to_string()))?;
+    let kept = documents.into_iter().filter(|document| !document.is_null());
+    Ok(kept
+        .map(|mut document| {
+            whole_floats(&mut document);
+            document
+        })
+        .collect())
+}
+
+/// Writes one document in block style.
+pub fn to_string(value: &impl Serialize) -> Result<String, YamlError> {
+    let options = serde_saphyr::ser_options! { compact_list_indent: true };
+    let mut out = String::new();
+    serde_saphyr::to_fmt_writer_with_options(&mut out, value, options).map_err(|error| YamlError(error.to_string()))?;
+    Ok(out)
+}
+
+fn reading() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        duplicate_keys: DuplicateKeyPolicy::LastWins,
+        legacy_octal_numbers: true,
+        with_snippet: false,
+    }
+}
+
+/// Largest float whose neighbours are all whole: beyond it a float stays one.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+fn whole_floats(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(whole_floats),
+        Value::Object(fields) => fields.values_mut().for_each(whole_floats),
+        Value::Number(number) if number.is_f64() => {
+            if let Some(float) = number.as_f64()
+                && float.fract() == 0.0
+                && float.abs() < EXACT
+            {
+                #[expect(clippy::cast_possible_truncation, reason = "whole and within the exact range")]
+                let whole = float as i64;
+                *value = whole.into();
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn scalars_are_read_as_kubectl_and_helm_read_them() {
+        let rows = [
+            ("yes", json!(true)),
+            ("off", json!(false)),
+            ("y", json!(true)),
+            ("0777", json!(511)),
+            ("0o777", json!(511)),
+            ("0x1F", json!(31)),
+            ("1_000", json!(1000)),
+            ("1e3", json!(1000)),
+            ("9007199254740993", json!(9_007_199_254_740_993_i64)),
+            ("18446744073709551616", json!(1.8446744073709552e19)),
+            ("\"yes\"", json!("yes")),
+            ("1:20", json!("1:20")),
+            ("2026-01-01", json!("2026-01-01")),
+            ("!Foo bar", json!("bar")),
+            ("~", json!(null)),
+            ("{a: 1, a: 2}", json!({"a": 2})),
+            ("a: &x {b: 1}\nc: {<<: *x}", json!({"a": {"b": 1}, "c": {"b": 1}})),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(value(text).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_back_the_same() {
+        let document = json!({"s": "yes", "on": "on", "n": "1_000", "d": "2026-01-01", "l": ["a", {"b": []}], "m": {}, "t": "a\nb\n"});
+        let text = to_string(&document).unwrap();
+        assert_eq!(value(&text).unwrap(), document, "{text}");
+    }
+
+    #[test]
+    fn streams_drop_empty_documents() {
+        assert_eq!(values("---\na: 1\n---\n---\nb: 2\n").unwrap(), [json!({"a": 1}), json!({"b": 2})]);
+    }
+}

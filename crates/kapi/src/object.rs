@@ -1,0 +1,147 @@
+//! Reading and writing the parts of an object the server cares about.
+
+use kapi_store::Body;
+use serde_json::{Map, Value};
+
+/// The metadata of an object; nothing when it has none.
+pub(crate) fn metadata(object: &Value) -> Option<&Map<String, Value>> {
+    object.get("metadata").and_then(Value::as_object)
+}
+
+/// The metadata of an object, made if it has none.
+pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
+    if !object.is_object() {
+        *object = Value::Object(Map::new());
+    }
+    let slot = &mut object["metadata"];
+    if !slot.is_object() {
+        *slot = Value::Object(Map::new());
+    }
+    match slot {
+        Value::Object(map) => map,
+        // Just made an object of it.
+        _ => unreachable_map(),
+    }
+}
+
+#[expect(clippy::panic, reason = "the caller has just stored a map in the slot it matches on")]
+fn unreachable_map() -> ! {
+    panic!("metadata was just made a map")
+}
+
+/// A text field of the metadata; empty when absent.
+pub(crate) fn meta<'a>(object: &'a Value, field: &str) -> &'a str {
+    metadata(object).and_then(|meta| meta.get(field)).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The object's name.
+pub(crate) fn name(object: &Value) -> &str {
+    meta(object, "name")
+}
+
+/// The object's namespace.
+pub(crate) fn namespace(object: &Value) -> &str {
+    meta(object, "namespace")
+}
+
+/// The object's uid.
+pub(crate) fn uid(object: &Value) -> &str {
+    meta(object, "uid")
+}
+
+/// The object's finalizers.
+pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
+    metadata(object)
+        .and_then(|meta| meta.get("finalizers"))
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+/// Whether deletion has been asked for.
+pub(crate) fn is_deleting(object: &Value) -> bool {
+    metadata(object).is_some_and(|meta| meta.get("deletionTimestamp").is_some_and(|at| !at.is_null()))
+}
+
+/// The resourceVersion, 0 when absent.
+pub(crate) fn revision(object: &Value) -> u64 {
+    meta(object, "resourceVersion").parse().unwrap_or(0)
+}
+
+/// Parses a stored document. What the store holds was written by [`encode`], so this cannot fail on sound data.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Value, crate::Status> {
+    serde_json::from_slice(bytes).map_err(crate::Status::internal)
+}
+
+/// The document the store keeps: apiVersion and kind first (so that lists can leave them off without parsing), and the
+/// resourceVersion left out, for the store to put in.
+pub(crate) fn encode(object: &Value) -> Body {
+    let mut out = Vec::with_capacity(512);
+    let mut splice = 0;
+    out.push(b'{');
+    write_field(&mut out, "apiVersion", object.get("apiVersion").unwrap_or(&Value::Null));
+    out.push(b',');
+    write_field(&mut out, "kind", object.get("kind").unwrap_or(&Value::Null));
+    for (key, value) in object.as_object().into_iter().flatten() {
+        match (key.as_str(), value) {
+            ("apiVersion" | "kind", _) => {}
+            ("metadata", Value::Object(meta)) => {
+                out.extend_from_slice(b",\"metadata\":{");
+                splice = out.len();
+                let mut first = true;
+                for (key, value) in meta.iter().filter(|(key, _)| *key != "resourceVersion") {
+                    if !first {
+                        out.push(b',');
+                    }
+                    first = false;
+                    write_field(&mut out, key, value);
+                }
+                out.push(b'}');
+            }
+            _ => {
+                out.push(b',');
+                write_field(&mut out, key, value);
+            }
+        }
+    }
+    out.push(b'}');
+    Body::new(out, splice)
+}
+
+/// The length of what [`encode`] writes before everything else: `{"apiVersion":"v1","kind":"Pod",`.
+pub(crate) fn prefix_length(api_version: &str, kind: &str) -> usize {
+    r#"{"apiVersion":"","kind":"","#.len() + api_version.len() + kind.len()
+}
+
+fn write_field(out: &mut Vec<u8>, key: &str, value: &Value) {
+    // Writing JSON to a Vec cannot fail.
+    let _ = serde_json::to_writer(&mut *out, key);
+    out.push(b':');
+    let _ = serde_json::to_writer(&mut *out, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_encoded_object_comes_back_with_its_revision() {
+        let store = kapi_store::Store::in_memory().unwrap();
+        let object = json!({"kind": "ConfigMap", "data": {"a": "b"}, "apiVersion": "v1", "metadata": {"name": "x"}});
+        let op = kapi_store::Op {
+            collection: store.collection("t/configmaps."),
+            key: "x".into(),
+            expect: kapi_store::Expect::Absent,
+            action: kapi_store::Action::Put(encode(&object)),
+        };
+        let events = store.commit(vec![op]).await.unwrap();
+        let stored = parse(&events[0].object).unwrap();
+        assert_eq!(stored["metadata"], json!({"name": "x", "resourceVersion": "1"}));
+        assert_eq!(stored["data"], object["data"]);
+        assert_eq!(&events[0].object[prefix_length("v1", "ConfigMap")..][..5], b"\"data");
+    }
+}
