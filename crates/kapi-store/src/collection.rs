@@ -35,10 +35,21 @@ impl Entry {
 pub struct Page {
     /// The revision the page is right at.
     pub revision: u64,
-    /// Keys and objects.
-    pub entries: Vec<(Box<str>, Bytes)>,
+    /// The objects.
+    pub items: Vec<Item>,
     /// How many keys of the prefix follow the last entry.
     pub remaining: usize,
+}
+
+/// An object of a [`Page`].
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Its key.
+    pub key: Box<str>,
+    /// The revision of its last change.
+    pub revision: u64,
+    /// The document.
+    pub bytes: Bytes,
 }
 
 #[derive(Default)]
@@ -96,9 +107,14 @@ impl Collection {
     pub fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Page {
         let state = self.state.read();
         let mut keys = prefixed(&state.entries, prefix, after);
-        let entries = keys.by_ref().take(limit).map(|(key, entry)| (key.clone(), entry.bytes.clone())).collect();
+        let item = |(key, entry): (&Box<str>, &Entry)| Item {
+            key: key.clone(),
+            revision: entry.revision,
+            bytes: entry.bytes.clone(),
+        };
+        let items = keys.by_ref().take(limit).map(item).collect();
         let remaining = if limit == usize::MAX { 0 } else { keys.count() };
-        Page { revision: self.revision_of(&state), entries, remaining }
+        Page { revision: self.revision_of(&state), items, remaining }
     }
 
     /// A revision at which the state read is exactly right: no change here lies between it and the latest one here.

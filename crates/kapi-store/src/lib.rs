@@ -24,7 +24,7 @@ mod snapshot;
 mod store;
 mod writer;
 
-pub use collection::{Collection, Entry, Page};
+pub use collection::{Collection, Entry, Item, Page};
 pub use error::{CommitError, HistoryError, OpenError, StoreError};
 pub use feed::Feed;
 pub use record::{Body, Change, Event};

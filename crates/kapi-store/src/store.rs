@@ -11,7 +11,7 @@ use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::oneshot;
 
-use crate::collection::{Collection, Entry, Page, prefixed};
+use crate::collection::{Collection, Entry, Item, Page, prefixed};
 use crate::error::{CommitError, HistoryError, OpenError, StoreError};
 use crate::feed::Feed;
 use crate::log::Log;
@@ -242,8 +242,9 @@ impl Shared {
         self.check(revision)?;
         let (mut entries, now) = {
             let state = collection.state.read();
-            let entries: BTreeMap<Box<str>, Bytes> =
-                prefixed(&state.entries, prefix, None).map(|(k, e)| (k.clone(), e.bytes.clone())).collect();
+            let entries: BTreeMap<Box<str>, (u64, Bytes)> = prefixed(&state.entries, prefix, None)
+                .map(|(key, entry)| (key.clone(), (entry.revision, entry.bytes.clone())))
+                .collect();
             (entries, collection.revision_of(&state))
         };
         let mut former: BTreeMap<Box<str>, u64> = BTreeMap::new();
@@ -260,15 +261,20 @@ impl Shared {
                 previous => self.log.document(previous).map_err(|error| HistoryError::Engine(error.to_string()))?,
             };
             match document {
-                Some(document) => drop(entries.insert(key, document.bytes)),
+                Some(document) => drop(entries.insert(key, (previous, document.bytes))),
                 None => drop(entries.remove(&key)),
             }
         }
         self.check(revision)?;
         let mut keys = prefixed(&entries, prefix, after);
-        let page = keys.by_ref().take(limit).map(|(key, bytes)| (key.clone(), bytes.clone())).collect();
+        let item = |(key, (revision, bytes)): (&Box<str>, &(u64, Bytes))| Item {
+            key: key.clone(),
+            revision: *revision,
+            bytes: bytes.clone(),
+        };
+        let items = keys.by_ref().take(limit).map(item).collect();
         let remaining = keys.count();
-        Ok(Page { revision, entries: page, remaining })
+        Ok(Page { revision, items, remaining })
     }
 }
 

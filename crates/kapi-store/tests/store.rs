@@ -106,8 +106,8 @@ async fn compaction_ends_history_and_keeps_the_present() {
         store.list_at(&things, second, "", None, 9).err(),
         Some(HistoryError::Compacted { asked: second, oldest: third })
     );
-    assert_eq!(things.list("", None, 9).entries.len(), 2);
-    assert_eq!(store.list_at(&things, third, "", None, 9).unwrap().entries.len(), 2);
+    assert_eq!(things.list("", None, 9).items.len(), 2);
+    assert_eq!(store.list_at(&things, third, "", None, 9).unwrap().items.len(), 2);
     let ahead = store.revision() + 1;
     let future = HistoryError::Future { asked: ahead, current: third };
     assert_eq!(store.list_at(&things, ahead, "", None, 9).err(), Some(future));
@@ -121,10 +121,10 @@ async fn pages_go_on_after_a_key_and_count_what_remains() {
     }
     let things = store.collection("a/things");
     let page = things.list("a/", None, 2);
-    let keys: Vec<_> = page.entries.iter().map(|(key, _)| key.to_string()).collect();
+    let keys: Vec<_> = page.items.iter().map(|item| item.key.to_string()).collect();
     assert_eq!((keys, page.remaining), (vec!["a/1".into(), "a/2".into()], 1));
     let rest = things.list("a/", Some("a/2"), 2);
-    assert_eq!((rest.entries[0].0.as_ref(), rest.remaining), ("a/3", 0));
+    assert_eq!((rest.items[0].key.as_ref(), rest.remaining), ("a/3", 0));
 }
 
 #[tokio::test]
@@ -214,7 +214,7 @@ proptest! {
         let things = store.collection("a/things");
         for (&revision, past) in &pasts {
             let page = store.list_at(&things, revision, "", None, usize::MAX).unwrap();
-            let found: Vec<_> = page.entries.iter().map(|(key, bytes)| (key.to_string(), bytes.clone())).collect();
+            let found: Vec<_> = page.items.iter().map(|item| (item.key.to_string(), item.bytes.clone())).collect();
             let expected: Vec<_> = past.iter().map(|(key, at)| {
                 (key.clone(), format!(r#"{{"metadata":{{"resourceVersion":"{at}","name":"{key}"}}}}"#).into())
             }).collect();

@@ -1,1 +1,36 @@
-//! kapi
+//! The embedded Kubernetes API: what kube-apiserver and etcd do, as a library.
+//!
+//! ```text
+//!   http::Request ─▶ Service ─▶ authenticate ─▶ authorise ─▶ handlers ─▶ write / read ─▶ kapi-store
+//!                                                              │
+//!                     registry (built-in kinds + CRDs) ◀───────┘
+//! ```
+//!
+//! An [`Api`] is one logical Kubernetes API; a [`Plane`] is a store with any number of them. [`Api::service`] is a
+//! `tower::Service` that a `kube::Client` can use without a socket; [`serve`] puts TLS and HTTP/2 around it.
+//!
+//! One code path serves built-in and custom kinds alike: a [`registry::Served`] says how a kind is named, shaped and
+//! stored, and the handlers know no kind but for the few that are the API's own machinery (namespaces, CRDs, RBAC,
+//! tokens, Services' addresses).
+
+pub mod api;
+mod admission;
+mod call;
+mod crd;
+mod decode;
+mod documents;
+mod handlers;
+mod object;
+mod read;
+pub mod registry;
+mod request;
+mod respond;
+mod selection;
+mod service;
+mod status;
+mod write;
+
+pub use api::{Api, Options, Plane};
+pub use respond::Body;
+pub use service::{Peer, Service};
+pub use status::{Cause, Details, Status};

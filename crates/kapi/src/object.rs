@@ -8,25 +8,31 @@ pub(crate) fn metadata(object: &Value) -> Option<&Map<String, Value>> {
     object.get("metadata").and_then(Value::as_object)
 }
 
-/// The metadata of an object, made if it has none.
-pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
-    if !object.is_object() {
-        *object = Value::Object(Map::new());
+/// Sets a field of the metadata, making the metadata if there is none.
+pub(crate) fn set_meta(object: &mut Value, field: &str, value: impl Into<Value>) {
+    let Some(root) = object.as_object_mut() else { return };
+    let metadata = root.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+    if !metadata.is_object() {
+        *metadata = Value::Object(Map::new());
     }
-    let slot = &mut object["metadata"];
-    if !slot.is_object() {
-        *slot = Value::Object(Map::new());
-    }
-    match slot {
-        Value::Object(map) => map,
-        // Just made an object of it.
-        _ => unreachable_map(),
+    if let Some(map) = metadata.as_object_mut() {
+        map.insert(field.to_owned(), value.into());
     }
 }
 
-#[expect(clippy::panic, reason = "the caller has just stored a map in the slot it matches on")]
-fn unreachable_map() -> ! {
-    panic!("metadata was just made a map")
+/// Removes a field of the metadata.
+pub(crate) fn clear_meta(object: &mut Value, field: &str) {
+    if let Some(map) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        map.remove(field);
+    }
+}
+
+/// Copies a field of the metadata from one object to another; absent there, absent here.
+pub(crate) fn copy_meta(to: &mut Value, from: &Value, field: &str) {
+    match metadata(from).and_then(|meta| meta.get(field)) {
+        Some(value) => set_meta(to, field, value.clone()),
+        None => clear_meta(to, field),
+    }
 }
 
 /// A text field of the metadata; empty when absent.

@@ -15,6 +15,8 @@ pub struct Status {
     pub message: String,
     /// What it is about; absent when empty.
     pub details: Option<Box<Details>>,
+    /// A token to continue a list with.
+    pub next: Option<String>,
 }
 
 /// What a failure is about.
@@ -65,7 +67,7 @@ impl std::fmt::Display for Named<'_> {
 
 impl Status {
     fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None }
+        Self { code, reason, message: message.into(), details: None, next: None }
     }
 
     fn about(mut self, resource: Named<'_>, name: &str) -> Self {
@@ -113,9 +115,11 @@ impl Status {
     }
 
     /// 405: the resource does not do this.
-    pub fn method_not_allowed(resource: Named<'_>, action: &str) -> Self {
-        let message = format!("{action} is not supported on resources of kind {:?}", resource.to_string());
-        Self::new(405, "MethodNotAllowed", message).about(resource, "")
+    pub fn method_refused() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        let mut status = Self::new(405, "MethodNotAllowed", message);
+        status.details = Some(Box::default());
+        status
     }
 
     /// 406: no representation the client accepts.
@@ -164,6 +168,32 @@ impl Status {
     /// 415: the body is in no format we take.
     pub fn unsupported_media_type(message: impl Into<String>) -> Self {
         Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    /// 415: a patch in no format the kind takes.
+    pub fn unsupported_patch(custom: bool) -> Self {
+        let strategic = if custom { "" } else { ", application/strategic-merge-patch+json" };
+        Self::unsupported_media_type(format!(
+            "the body of the request was in an unknown format - accepted media types include: \
+             application/json-patch+json, application/merge-patch+json{strategic}, application/apply-patch+yaml"
+        ))
+    }
+
+    /// 410: a continue token whose revision is gone; the list can go on from the present with the token given.
+    pub fn expired_continue(next: String) -> Self {
+        let mut status = Self::expired(
+            "The provided continue parameter is too old to display a consistent list result. You can start a new list \
+             without the continue parameter, or use the continue token in this response to retrieve the remainder of the \
+             results. Continuing with the provided token results in an inconsistent list - objects that were created, \
+             modified, or deleted between the time the first chunk was returned and now may show up in the list.",
+        );
+        status.next = Some(next);
+        status
+    }
+
+    /// 422: a patch that cannot be applied to this object.
+    pub fn unprocessable_patch(message: impl Into<String>) -> Self {
+        Self::new(422, "Invalid", message)
     }
 
     /// 422: the object is wrong; every fault is named.
@@ -226,6 +256,9 @@ impl Status {
             "reason": self.reason,
             "code": self.code,
         });
+        if let Some(next) = &self.next {
+            out["metadata"]["continue"] = next.as_str().into();
+        }
         if let Some(details) = &self.details {
             out["details"] = details.to_value();
         }

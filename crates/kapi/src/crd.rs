@@ -1,0 +1,205 @@
+//! From a CustomResourceDefinition to what is served.
+
+use std::sync::Arc;
+
+use kapi_kinds::{Behaviour, Resource, Subresource};
+use kapi_schema::{JsonPath, Schema};
+use kapi_schema::cel::Rules;
+use serde_json::Value;
+
+use crate::registry::{Served, api_version};
+
+/// The collection definitions are stored in.
+pub(crate) const COLLECTION: &str = "customresourcedefinitions.apiextensions.k8s.io";
+
+/// What only custom resources have.
+#[derive(Debug)]
+pub struct Custom {
+    /// Whether `/status` is served, and so the status kept from other writes.
+    pub status: bool,
+    /// How `/scale` maps, if it is served.
+    pub scale: Option<Scale>,
+    /// The revision of the definition: objects stored before it may lack its defaults.
+    pub definition_revision: u64,
+    /// Fields selectors may name, with where they are.
+    pub selectable: Vec<(String, JsonPath)>,
+    /// CEL rules, compiled.
+    pub rules: Rules,
+    /// The schema as OpenAPI, for serving documents.
+    pub openapi: Value,
+}
+
+/// Where a custom resource keeps what `/scale` shows.
+#[derive(Debug, Clone)]
+pub struct Scale {
+    /// The desired replicas, as `spec.replicas`.
+    pub spec: Vec<String>,
+    /// The observed replicas.
+    pub status: Vec<String>,
+    /// The label selector in its text form.
+    pub selector: Option<Vec<String>>,
+}
+
+/// What an established definition serves: one entry per served version.
+pub(crate) fn serve(definition: &Value) -> Vec<Served> {
+    if !is_established(definition) {
+        return Vec::new();
+    }
+    let spec = &definition["spec"];
+    let versions = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let stored = versions.iter().find(|version| version["storage"] == true);
+    let Some(stored) = stored.and_then(|version| version["name"].as_str()) else { return Vec::new() };
+    let mut served: Vec<_> = versions.iter().filter(|version| version["served"] == true).collect();
+    served.sort_by_key(|version| std::cmp::Reverse(priority(version["name"].as_str().unwrap_or_default())));
+    served.into_iter().filter_map(|version| served_version(definition, spec, version, stored)).collect()
+}
+
+/// Whether a condition of the definition is `True`.
+pub(crate) fn has_condition(definition: &Value, name: &str) -> bool {
+    let conditions = definition.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|condition| condition["type"] == name && condition["status"] == "True")
+}
+
+fn is_established(definition: &Value) -> bool {
+    has_condition(definition, "Established")
+}
+
+fn served_version(definition: &Value, spec: &Value, version: &Value, stored: &str) -> Option<Served> {
+    let (group, names) = (spec["group"].as_str()?, &spec["names"]);
+    let name = version["name"].as_str()?;
+    let kind = names["kind"].as_str()?;
+    let plural: Arc<str> = Arc::from(names["plural"].as_str()?);
+    let openapi = version.pointer("/schema/openAPIV3Schema").cloned().unwrap_or(Value::Null);
+    let schema = Schema::parse(&openapi).unwrap_or_else(|_| Schema::any());
+    let has_status = version.pointer("/subresources/status").is_some_and(Value::is_object);
+    let scale = version.pointer("/subresources/scale").and_then(scale);
+    let mut selectable = Vec::new();
+    for field in version["selectableFields"].as_array().into_iter().flatten() {
+        if let Some(path) = field["jsonPath"].as_str()
+            && let Ok(parsed) = JsonPath::parse(path)
+        {
+            selectable.push((path.trim_start_matches('.').to_owned(), parsed));
+        }
+    }
+    let rules = Rules::compile(&schema);
+    let resource = Resource {
+        group: Arc::from(group),
+        version: Arc::from(name),
+        kind: Arc::from(kind),
+        list_kind: text(&names["listKind"]).unwrap_or_else(|| Arc::from(format!("{kind}List"))),
+        plural: Arc::clone(&plural),
+        singular: text(&names["singular"]).unwrap_or_else(|| Arc::from(kind.to_lowercase())),
+        short_names: texts(&names["shortNames"]),
+        categories: texts(&names["categories"]),
+        namespaced: spec["scope"] == "Namespaced",
+        verbs: ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
+            .map(Arc::from)
+            .to_vec(),
+        subresources: subresources(group, name, kind, has_status, scale.is_some()),
+        schema,
+        behaviour: Behaviour { generation: true, ..Behaviour::default() },
+        columns: kapi_kinds::columns("", ""),
+    };
+    Some(Served {
+        api_version: api_version(group, name),
+        collection: Arc::from(format!("{plural}.{group}")),
+        stored_version: Arc::from(stored),
+        stored_api_version: api_version(group, stored),
+        versions: spec["versions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|version| version["served"] == true)
+            .filter_map(|version| Some(api_version(group, version["name"].as_str()?)))
+            .collect(),
+        custom: Some(Arc::new(Custom {
+            status: has_status,
+            scale,
+            definition_revision: crate::object::revision(definition),
+            selectable,
+            rules,
+            openapi,
+        })),
+        resource: Arc::new(resource),
+    })
+}
+
+fn subresources(group: &str, version: &str, kind: &str, status: bool, scale: bool) -> Vec<Subresource> {
+    let verbs = || ["get", "patch", "update"].map(Arc::from).to_vec();
+    let mut out = Vec::new();
+    if status {
+        out.push(Subresource {
+            name: "status".into(),
+            group: group.into(),
+            version: version.into(),
+            kind: kind.into(),
+            verbs: verbs(),
+        });
+    }
+    if scale {
+        out.push(Subresource {
+            name: "scale".into(),
+            group: "autoscaling".into(),
+            version: "v1".into(),
+            kind: "Scale".into(),
+            verbs: verbs(),
+        });
+    }
+    out
+}
+
+fn scale(from: &Value) -> Option<Scale> {
+    let path = |key: &str| from[key].as_str().map(steps);
+    Some(Scale { spec: path("specReplicasPath")?, status: path("statusReplicasPath")?, selector: path("labelSelectorPath") })
+}
+
+/// `.spec.replicas` as its steps.
+fn steps(path: &str) -> Vec<String> {
+    path.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect()
+}
+
+fn text(value: &Value) -> Option<Arc<str>> {
+    value.as_str().filter(|text| !text.is_empty()).map(Arc::from)
+}
+
+fn texts(value: &Value) -> Vec<Arc<str>> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(Arc::from).collect()
+}
+
+/// Kubernetes' order of versions: GA above beta above alpha, higher numbers first, anything else last by name.
+fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
+    let parsed = version.strip_prefix('v').and_then(|rest| {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let major: u64 = rest.get(..digits)?.parse().ok()?;
+        let tail = rest.get(digits..)?;
+        if tail.is_empty() {
+            return Some((3, major, 0));
+        }
+        let (level, number) = match (tail.strip_prefix("beta"), tail.strip_prefix("alpha")) {
+            (Some(number), _) => (2, number),
+            (_, Some(number)) => (1, number),
+            _ => return None,
+        };
+        Some((level, major, number.parse().ok()?))
+    });
+    match parsed {
+        Some((level, major, minor)) => (level, major, minor, std::cmp::Reverse(String::new())),
+        None => (0, 0, 0, std::cmp::Reverse(version.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_ordered_as_kubernetes_orders_them() {
+        let mut versions =
+            ["foo10", "v1beta1", "v10", "v2", "v11alpha2", "foo1", "v3beta1", "v12alpha1", "v11beta2", "v10beta3"];
+        versions.sort_by_key(|version| std::cmp::Reverse(priority(version)));
+        assert_eq!(
+            versions,
+            ["v10", "v2", "v11beta2", "v10beta3", "v3beta1", "v1beta1", "v12alpha1", "v11alpha2", "foo1", "foo10"]
+        );
+    }
+}

@@ -1,0 +1,180 @@
+//! Discovery: which groups, versions and resources there are, plain and aggregated.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderValue, Response, header};
+use serde_json::{Value, json};
+
+use crate::api::Inner;
+use crate::registry::{self, Group, Served};
+use crate::respond::{self, Body, Representation};
+
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// `/api`: the versions of the core group.
+pub(super) fn core(api: &Inner, headers: &HeaderMap, representation: &Representation) -> Response<Body> {
+    if wants_aggregated(headers) {
+        let groups: Vec<_> = all_groups(api).into_iter().filter(|(name, _)| name.is_empty()).collect();
+        return aggregated(&groups);
+    }
+    let value = json!({
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}],
+    });
+    respond::plain(200, representation, &value)
+}
+
+/// `/apis`: the named groups.
+pub(super) fn groups(api: &Inner, headers: &HeaderMap, representation: &Representation) -> Response<Body> {
+    let groups: Vec<_> = all_groups(api).into_iter().filter(|(name, _)| !name.is_empty()).collect();
+    if wants_aggregated(headers) {
+        return aggregated(&groups);
+    }
+    let listed: Vec<Value> = groups.iter().map(|(name, group)| group_value(name, group)).collect();
+    let value = json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": listed});
+    respond::plain(200, representation, &value)
+}
+
+/// `/apis/<group>`.
+pub(super) fn group(api: &Inner, name: &str) -> Option<Value> {
+    let groups = all_groups(api);
+    let (name, group) = groups.iter().find(|(known, _)| &**known == name && !known.is_empty())?;
+    let mut value = group_value(name, group);
+    value["kind"] = "APIGroup".into();
+    value["apiVersion"] = "v1".into();
+    Some(value)
+}
+
+/// `/api/v1` and `/apis/<group>/<version>`: the resources.
+pub(super) fn resources(api: &Inner, group: &str, version: &str) -> Option<Value> {
+    let groups = all_groups(api);
+    let (_, found) = groups.iter().find(|(known, _)| &**known == group)?;
+    let (_, resources) = found.versions.iter().find(|(known, _)| &**known == version)?;
+    let mut listed = Vec::new();
+    for served in resources.values() {
+        listed.push(resource_value(served));
+        for subresource in &served.resource.subresources {
+            let mut value = json!({
+                "name": format!("{}/{}", served.resource.plural, subresource.name),
+                "singularName": "",
+                "namespaced": served.resource.namespaced,
+                "kind": &*subresource.kind,
+                "verbs": subresource.verbs,
+            });
+            if (&*subresource.group, &*subresource.version) != (group, version) {
+                value["group"] = (&*subresource.group).into();
+                value["version"] = (&*subresource.version).into();
+            }
+            listed.push(value);
+        }
+    }
+    let group_version = registry::api_version(group, version);
+    Some(json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": &*group_version, "resources": listed}))
+}
+
+fn resource_value(served: &Served) -> Value {
+    let resource = &served.resource;
+    let mut value = json!({
+        "name": &*resource.plural,
+        "singularName": &*resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": &*resource.kind,
+        "verbs": resource.verbs,
+    });
+    if !resource.short_names.is_empty() {
+        value["shortNames"] = json!(resource.short_names);
+    }
+    if !resource.categories.is_empty() {
+        value["categories"] = json!(resource.categories);
+    }
+    value
+}
+
+/// Built-in groups in their table's order, then custom ones by name.
+fn all_groups(api: &Inner) -> Vec<(Arc<str>, Group)> {
+    let custom = api.custom();
+    let mut groups: Vec<(Arc<str>, Group)> =
+        registry::builtin().0.iter().map(|(name, group)| (Arc::clone(name), group.clone())).collect();
+    for (name, group) in &custom.0 {
+        match groups.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => known.versions.extend(group.versions.clone()),
+            None => groups.push((Arc::clone(name), group.clone())),
+        }
+    }
+    groups
+}
+
+fn group_value(name: &str, group: &Group) -> Value {
+    let versions: Vec<Value> = group
+        .versions
+        .iter()
+        .map(|(version, _)| json!({"groupVersion": format!("{name}/{version}"), "version": &**version}))
+        .collect();
+    json!({"name": name, "versions": versions, "preferredVersion": versions.first()})
+}
+
+fn wants_aggregated(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    accepted.split(',').any(|clause| {
+        clause.contains("as=APIGroupDiscoveryList") && clause.contains("v=v2") && !clause.contains("v=v2beta1")
+    })
+}
+
+fn aggregated(groups: &[(Arc<str>, Group)]) -> Response<Body> {
+    let items: Vec<Value> = groups.iter().map(|(name, group)| aggregated_group(name, group)).collect();
+    let value = json!({
+        "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items,
+    });
+    let mut response = respond::plain(200, &Representation::json(), &value);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(AGGREGATED));
+    response
+}
+
+fn aggregated_group(name: &str, group: &Group) -> Value {
+    let versions: Vec<Value> = group
+        .versions
+        .iter()
+        .map(|(version, resources)| {
+            let resources: Vec<Value> = resources.values().map(|served| aggregated_resource(served)).collect();
+            json!({"version": &**version, "resources": resources, "freshness": "Current"})
+        })
+        .collect();
+    let mut metadata = json!({"creationTimestamp": null});
+    if !name.is_empty() {
+        metadata["name"] = name.into();
+    }
+    json!({"metadata": metadata, "versions": versions})
+}
+
+fn aggregated_resource(served: &Served) -> Value {
+    let resource = &served.resource;
+    let kind = |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
+    let mut value = json!({
+        "resource": &*resource.plural,
+        "responseKind": kind(&resource.group, &resource.version, &resource.kind),
+        "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
+        "singularResource": &*resource.singular,
+        "verbs": resource.verbs,
+    });
+    if !resource.short_names.is_empty() {
+        value["shortNames"] = json!(resource.short_names);
+    }
+    if !resource.categories.is_empty() {
+        value["categories"] = json!(resource.categories);
+    }
+    if !resource.subresources.is_empty() {
+        value["subresources"] = resource
+            .subresources
+            .iter()
+            .map(|sub| {
+                json!({
+                    "subresource": &*sub.name,
+                    "responseKind": kind(&sub.group, &sub.version, &sub.kind),
+                    "verbs": sub.verbs,
+                })
+            })
+            .collect();
+    }
+    value
+}

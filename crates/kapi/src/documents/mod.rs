@@ -1,0 +1,62 @@
+//! What is served beside resources: discovery, OpenAPI, health, version.
+
+mod discovery;
+
+use http::{HeaderMap, Method, Response};
+use serde_json::json;
+
+use crate::api::Inner;
+use crate::request::Query;
+use crate::respond::{self, Body, Representation};
+use crate::status::Status;
+
+/// Answers a request for a path that is no resource.
+pub(crate) fn answer(
+    api: &Inner,
+    method: &Method,
+    path: &str,
+    headers: &HeaderMap,
+    query: &Query,
+) -> Result<Response<Body>, Status> {
+    if !matches!(method.as_str(), "GET" | "HEAD") {
+        return Err(Status::method_refused());
+    }
+    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let representation = Representation::of(headers, query).unwrap_or_else(|_| Representation::json());
+    let found = match parts.as_slice() {
+        ["livez" | "readyz" | "healthz", ..] => return Ok(respond::text(200, "text/plain; charset=utf-8", "ok")),
+        ["version"] => Some(version(api)),
+        ["api"] => return Ok(discovery::core(api, headers, &representation)),
+        ["apis"] => return Ok(discovery::groups(api, headers, &representation)),
+        ["apis", group] => discovery::group(api, group),
+        ["api", version] => discovery::resources(api, "", version),
+        ["apis", group, version] => discovery::resources(api, group, version),
+        [""] => Some(json!({"paths": ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]})),
+        _ => None,
+    };
+    Ok(match found {
+        Some(value) => respond::plain(200, &representation, &value),
+        None => respond::text(404, "text/plain; charset=utf-8", "404 page not found\n"),
+    })
+}
+
+fn version(api: &Inner) -> serde_json::Value {
+    let full = &api.options.version;
+    let mut numbers = full.trim_start_matches('v').split('.');
+    let (major, minor) = (numbers.next().unwrap_or("1"), numbers.next().unwrap_or("0"));
+    json!({
+        "major": major,
+        "minor": minor,
+        "gitVersion": full,
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, match std::env::consts::ARCH {
+            "x86_64" => "amd64",
+            "aarch64" => "arm64",
+            other => other,
+        }),
+    })
+}

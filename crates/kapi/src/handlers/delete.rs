@@ -1,0 +1,291 @@
+//! Removing objects: at once, after their finalizers, or with their dependants.
+
+use kapi_schema::field::{FieldError, Path};
+use kapi_store::{Action, CommitError, Expect, Op};
+use serde_json::{Value, json};
+
+use crate::admission::{self, Operation};
+use crate::call::{Answer, Call, Document, List};
+use crate::decode::{self, Format};
+use crate::object;
+use crate::read;
+use crate::registry::Served;
+use crate::selection::Selection;
+use crate::status::Status;
+use crate::write::Preconditions;
+
+const FOREGROUND: &str = "foregroundDeletion";
+const ORPHAN: &str = "orphan";
+const ATTEMPTS: usize = 16;
+
+/// How dependants are dealt with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Propagation {
+    Background,
+    Foreground,
+    Orphan,
+}
+
+/// What a delete asks for.
+#[derive(Clone, Debug, Default)]
+struct DeleteOptions {
+    grace_seconds: Option<i64>,
+    propagation: Option<Propagation>,
+    preconditions: Preconditions,
+    dry_run: bool,
+}
+
+/// What became of the object.
+enum Deleted {
+    Gone(Document),
+    Waiting(Document),
+}
+
+pub(crate) async fn delete(call: &mut Call) -> Result<Answer, Status> {
+    let options = DeleteOptions::of(call)?;
+    let deleted = delete_one(call, &options).await?;
+    let (object, gone) = match deleted {
+        Deleted::Gone(object) => (object, true),
+        Deleted::Waiting(object) => (object, false),
+    };
+    if !gone || returns_object(&call.served) {
+        return Ok(Answer::Object { code: 200, object: read::answered(&call.served, object)? });
+    }
+    let object = object.into_value()?;
+    Ok(Answer::Plain { code: 200, value: success(&call.served, &object) })
+}
+
+pub(crate) async fn delete_collection(call: &mut Call) -> Result<Answer, Status> {
+    let options = DeleteOptions::of(call)?;
+    let selection = Selection::of(call)?;
+    let collection = call.api.collection(&call.served);
+    let page = collection.list(&selection.prefix, None, usize::MAX);
+    let mut items = Vec::new();
+    for item in page.items {
+        let shown = read::shown(&call.served, item.revision, &item.bytes)?;
+        if !selection.matches(&call.served, &shown) {
+            continue;
+        }
+        let parsed = object::parse(&shown)?;
+        call.target.name = object::name(&parsed).to_owned();
+        call.target.namespace = object::namespace(&parsed).to_owned();
+        match delete_one(call, &options).await {
+            Ok(_) => items.push(shown),
+            // Somebody else was faster.
+            Err(status) if status.code == 404 => {}
+            Err(status) => return Err(status),
+        }
+    }
+    call.target.name.clear();
+    Ok(Answer::List(List { revision: page.revision, next: None, remaining: None, items }))
+}
+
+async fn delete_one(call: &mut Call, options: &DeleteOptions) -> Result<Deleted, Status> {
+    let (namespace, name) = (call.target.namespace.clone(), call.target.name.clone());
+    for _ in 0..ATTEMPTS {
+        let entry = read::required(&call.api, &call.served, &namespace, &name)?;
+        let live = object::parse(&entry.bytes)?;
+        options.preconditions.check(&call.served, &live)?;
+        admission::validate(call, Operation::Delete, None, Some(&live)).await?;
+        let next = plan(&call.served, &live, options, &call.timestamp());
+        let (action, document) = match next {
+            Next::Remove => (Action::Delete, live),
+            Next::Mark(marked) if marked == live => return Ok(Deleted::Waiting(Document::Value(live))),
+            Next::Mark(marked) => (Action::Put(object::encode(&marked)), marked),
+        };
+        let removes = matches!(action, Action::Delete);
+        let outcome = |document| if removes { Deleted::Gone(document) } else { Deleted::Waiting(document) };
+        if options.dry_run {
+            return Ok(outcome(Document::Value(document)));
+        }
+        let key = call.served.key(&namespace, &name);
+        let op = Op { collection: call.api.collection(&call.served), key, expect: Expect::Revision(entry.revision), action };
+        match call.api.store.commit(vec![op]).await {
+            Ok(_) if removes => return Ok(outcome(Document::Value(document))),
+            Ok(events) => {
+                let bytes = events.first().map(|event| event.object.clone()).unwrap_or_default();
+                return Ok(outcome(Document::Bytes(bytes)));
+            }
+            Err(CommitError::Conflict { .. }) => {}
+            Err(CommitError::Store(error)) => return Err(error.into()),
+        }
+    }
+    Err(Status::modified(call.served.named(), &name))
+}
+
+/// What to do with the object.
+enum Next {
+    Remove,
+    Mark(Value),
+}
+
+/// Decides whether an object goes at once or is marked and waits for its finalizers or its grace period.
+fn plan(served: &Served, live: &Value, options: &DeleteOptions, now: &str) -> Next {
+    let mut marked = live.clone();
+    let finalizers = finalizers_for(live, options.propagation);
+    let grace = grace_seconds(served, live, options);
+    let namespace_content = served.is("", "Namespace")
+        && live.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    if finalizers.is_empty() && grace == 0 && !namespace_content {
+        return Next::Remove;
+    }
+    match finalizers.is_empty() {
+        true => object::clear_meta(&mut marked, "finalizers"),
+        false => object::set_meta(&mut marked, "finalizers", finalizers),
+    }
+    if object::is_deleting(live) {
+        shorten_grace(&mut marked, live, grace);
+    } else {
+        let at = now.parse::<jiff::Timestamp>().ok().and_then(|now| {
+            now.checked_add(jiff::SignedDuration::from_secs(grace)).ok()
+        });
+        object::set_meta(&mut marked, "deletionTimestamp", at.map_or(now.to_owned(), |at| at.to_string()));
+        object::set_meta(&mut marked, "deletionGracePeriodSeconds", grace);
+        if let Some(generation) = object::metadata(live).and_then(|meta| meta.get("generation")).and_then(Value::as_i64) {
+            object::set_meta(&mut marked, "generation", generation + 1);
+        }
+    }
+    if served.is("", "Namespace") {
+        marked["status"]["phase"] = "Terminating".into();
+    }
+    Next::Mark(marked)
+}
+
+/// A second delete may only shorten the wait.
+fn shorten_grace(marked: &mut Value, live: &Value, grace: i64) {
+    let former = object::metadata(live).and_then(|meta| meta.get("deletionGracePeriodSeconds")).and_then(Value::as_i64);
+    if former.is_some_and(|former| grace < former) {
+        object::set_meta(marked, "deletionGracePeriodSeconds", grace);
+    }
+}
+
+fn finalizers_for(live: &Value, propagation: Option<Propagation>) -> Vec<String> {
+    let mut finalizers: Vec<String> = object::finalizers(live).into_iter().map(str::to_owned).collect();
+    if let Some(propagation) = propagation {
+        finalizers.retain(|name| name != FOREGROUND && name != ORPHAN);
+        match propagation {
+            Propagation::Foreground => finalizers.push(FOREGROUND.into()),
+            Propagation::Orphan => finalizers.push(ORPHAN.into()),
+            Propagation::Background => {}
+        }
+    }
+    finalizers
+}
+
+/// Seconds to wait: pods that run on a node get their grace period, everything else goes at once.
+fn grace_seconds(served: &Served, live: &Value, options: &DeleteOptions) -> i64 {
+    if !served.is("", "Pod") {
+        return 0;
+    }
+    let scheduled = live.pointer("/spec/nodeName").and_then(Value::as_str).is_some_and(|node| !node.is_empty());
+    let finished = matches!(live.pointer("/status/phase").and_then(Value::as_str), Some("Succeeded" | "Failed"));
+    if !scheduled || finished {
+        return 0;
+    }
+    let own = live.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(30);
+    options.grace_seconds.unwrap_or(own).max(0)
+}
+
+/// Kinds whose deletion answers with the object rather than a Status.
+fn returns_object(served: &Served) -> bool {
+    const KINDS: [&str; 7] = [
+        "Pod",
+        "Service",
+        "ServiceAccount",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "PodTemplate",
+        "ResourceQuota",
+    ];
+    KINDS.iter().any(|kind| served.is("", kind))
+}
+
+fn success(served: &Served, object: &Value) -> Value {
+    let mut details = json!({
+        "name": object::name(object),
+        "kind": &*served.resource.plural,
+        "uid": object::uid(object),
+    });
+    if !served.resource.group.is_empty() {
+        details["group"] = (&*served.resource.group).into();
+    }
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+}
+
+impl DeleteOptions {
+    /// Reads the options from the body, or from the query when there is none.
+    fn of(call: &Call) -> Result<Self, Status> {
+        let body = if call.body.is_empty() { from_query(call)? } else { from_body(call)? };
+        let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let orphan = body.get("orphanDependents").and_then(Value::as_bool);
+        let named = body.get("propagationPolicy").and_then(Value::as_str);
+        let options = Self {
+            grace_seconds: body.get("gracePeriodSeconds").and_then(Value::as_i64),
+            propagation: propagation(orphan, named)?,
+            preconditions: Preconditions { uid: text("/preconditions/uid"), revision: text("/preconditions/resourceVersion") },
+            dry_run: dry_run(call, &body)?,
+        };
+        Ok(options)
+    }
+}
+
+fn from_body(call: &Call) -> Result<Value, Status> {
+    let format = Format::of(call.header(http::header::CONTENT_TYPE))?;
+    let decoded = decode::read(&call.body, format).map_err(|error| {
+        let text = String::from_utf8_lossy(&call.body);
+        Status::bad_request(format!("couldn't get version/kind; json parse error: {error} ({text})"))
+    })?;
+    match decoded.value.get("kind").and_then(Value::as_str) {
+        None | Some("DeleteOptions") => Ok(decoded.value),
+        Some(kind) => {
+            let version = decoded.value["apiVersion"].as_str().unwrap_or_default();
+            Err(Status::bad_request(format!(
+                "decoded object cannot be converted to DeleteOptions: {version}, Kind={kind}"
+            )))
+        }
+    }
+}
+
+fn from_query(call: &Call) -> Result<Value, Status> {
+    let mut out = json!({});
+    if let Some(grace) = call.query.number("gracePeriodSeconds")? {
+        out["gracePeriodSeconds"] = grace.into();
+    }
+    if let Some(policy) = call.query.get("propagationPolicy") {
+        out["propagationPolicy"] = policy.into();
+    }
+    if let Some(orphan) = call.query.get("orphanDependents") {
+        out["orphanDependents"] = (orphan == "true" || orphan == "1").into();
+    }
+    Ok(out)
+}
+
+fn propagation(orphan: Option<bool>, named: Option<&str>) -> Result<Option<Propagation>, Status> {
+    let path = Path::new("propagationPolicy");
+    let invalid = |error: FieldError| Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &[error]));
+    match (orphan, named) {
+        (Some(_), Some(policy)) => invalid(FieldError::invalid(
+            &path,
+            &policy.into(),
+            "orphanDependents and deletionPropagation cannot be both set",
+        )),
+        (Some(true), None) => Ok(Some(Propagation::Orphan)),
+        (Some(false), None) => Ok(Some(Propagation::Background)),
+        (None, None) => Ok(None),
+        (None, Some("Background")) => Ok(Some(Propagation::Background)),
+        (None, Some("Foreground")) => Ok(Some(Propagation::Foreground)),
+        (None, Some("Orphan")) => Ok(Some(Propagation::Orphan)),
+        (None, Some(other)) => {
+            invalid(FieldError::not_supported(&path, &other.into(), &["Foreground", "Background", "Orphan", "nil"]))
+        }
+    }
+}
+
+fn dry_run(call: &Call, body: &Value) -> Result<bool, Status> {
+    let in_body = body.get("dryRun").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    if let Some(other) = in_body.iter().find(|value| *value != "All") {
+        let error = FieldError::not_supported(&Path::new("dryRun"), &json!([other]), &["All"]);
+        return Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", &[error]));
+    }
+    Ok(!in_body.is_empty() || call.dry_run()?)
+}

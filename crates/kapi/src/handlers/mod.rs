@@ -1,0 +1,62 @@
+//! One file per verb.
+
+mod create;
+mod delete;
+mod get;
+mod list;
+mod patch;
+mod scale;
+mod update;
+pub(crate) mod watch;
+
+use http::Method;
+
+use crate::call::{Answer, Call};
+use crate::status::Status;
+use crate::write::Aspect;
+
+/// Does what a request on a resource asks for.
+pub(crate) async fn handle(method: &Method, verb: &str, call: &mut Call) -> Result<Answer, Status> {
+    if !call.target.subresource.is_empty() {
+        return subresource(method, call).await;
+    }
+    if !call.served.has_verb(verb) || (verb == "create" && needs_namespace(call)) {
+        return Err(not_allowed());
+    }
+    match verb {
+        "get" => get::get(call),
+        "list" => list::list(call),
+        "watch" => watch::watch(call),
+        "create" => create::create(call).await,
+        "update" => update::update(call, Aspect::Main).await,
+        "patch" => patch::patch(call, Aspect::Main).await,
+        "delete" => delete::delete(call).await,
+        "deletecollection" => delete::delete_collection(call).await,
+        _ => Err(not_allowed()),
+    }
+}
+
+/// Objects of namespaced kinds are made in a namespace, not across all.
+fn needs_namespace(call: &Call) -> bool {
+    call.served.resource.namespaced && call.target.namespace.is_empty()
+}
+
+async fn subresource(method: &Method, call: &mut Call) -> Result<Answer, Status> {
+    let name = call.target.subresource.clone();
+    if !call.served.has_subresource(&name) {
+        return Err(Status::no_such_path());
+    }
+    match (name.as_str(), method.as_str()) {
+        ("status", "GET") => get::get(call),
+        ("status", "PUT") => update::update(call, Aspect::Status).await,
+        ("status", "PATCH") => patch::patch(call, Aspect::Status).await,
+        ("scale", "GET") => scale::get(call),
+        ("scale", "PUT") => scale::update(call).await,
+        ("scale", "PATCH") => scale::patch(call).await,
+        _ => Err(not_allowed()),
+    }
+}
+
+fn not_allowed() -> Status {
+    Status::method_refused()
+}

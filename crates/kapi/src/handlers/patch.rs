@@ -1,0 +1,166 @@
+//! Changing an object by a patch of any kind.
+
+use bytes::Bytes;
+use kapi_merge::PatchError;
+use serde_json::Value;
+
+use crate::call::{Answer, Call};
+use crate::decode::{self, Decoded, Format};
+use crate::object;
+use crate::read;
+use crate::status::Status;
+use crate::write::{self, Aspect, Change, Preconditions};
+
+/// The kinds of patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PatchType {
+    Json,
+    Merge,
+    Strategic,
+    Apply,
+}
+
+impl PatchType {
+    pub(crate) fn of(call: &Call) -> Result<Self, Status> {
+        let media = call.header(http::header::CONTENT_TYPE).unwrap_or_default();
+        match media.split(';').next().unwrap_or_default().trim() {
+            "application/json-patch+json" => Ok(Self::Json),
+            "application/merge-patch+json" => Ok(Self::Merge),
+            "application/strategic-merge-patch+json" if call.served.custom.is_none() => Ok(Self::Strategic),
+            "application/apply-patch+yaml" => Ok(Self::Apply),
+            _ => Err(Status::unsupported_patch(call.served.custom.is_some())),
+        }
+    }
+}
+
+pub(crate) async fn patch(call: &mut Call, aspect: Aspect) -> Result<Answer, Status> {
+    let kind = PatchType::of(call)?;
+    if kind == PatchType::Apply {
+        return apply(call, aspect).await;
+    }
+    if call.query.get("force").is_some() {
+        let path = kapi_schema::field::Path::new("force");
+        let error = kapi_schema::field::FieldError::forbidden(&path, "may not be specified for non-apply patch");
+        return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
+    }
+    let body = call.body.clone();
+    let change = Change { aspect, owned: false, preconditions: Preconditions::default() };
+    let changed = write::modify(call, &change, |call, live| {
+        let shown = read::shown_value(&call.served, live.clone());
+        let patched = patched(kind, &shown, &body, call)?;
+        let mut new = write::typed(call, Decoded { value: patched, duplicates: Vec::new() })?;
+        // A patch need not repeat the revision; one that changes it means it.
+        if object::meta(&new, "resourceVersion") == object::meta(live, "resourceVersion") {
+            object::clear_meta(&mut new, "resourceVersion");
+            object::set_meta(&mut new, "resourceVersion", "0");
+        }
+        Ok(new)
+    })
+    .await?;
+    Ok(Answer::Object { code: 200, object: read::answered(&call.served, changed.into_document())? })
+}
+
+/// The object a patch makes of another.
+pub(crate) fn patched(kind: PatchType, shown: &Value, body: &Bytes, call: &Call) -> Result<Value, Status> {
+    match kind {
+        PatchType::Json => kapi_merge::json_patch(shown, body).map_err(patch_status),
+        PatchType::Merge => Ok(kapi_merge::merge_patch(shown, &patch_document(body)?)),
+        PatchType::Strategic => {
+            let patch = patch_document(body)?;
+            kapi_merge::strategic_merge(shown, &patch, call.served.resource.schema.root()).map_err(patch_status)
+        }
+        PatchType::Apply => Err(Status::internal("an apply is no patch of the live object")),
+    }
+}
+
+fn patch_document(body: &Bytes) -> Result<Value, Status> {
+    match decode::read(body, Format::Json) {
+        Ok(decoded) if decoded.value.is_object() => Ok(decoded.value),
+        Ok(decoded) => Err(Status::bad_request(format!(
+            "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            kapi_schema::go::json_type(&decoded.value)
+        ))),
+        Err(error) => Err(Status::bad_request(format!("error decoding patch: {error}"))),
+    }
+}
+
+fn patch_status(error: PatchError) -> Status {
+    match error {
+        PatchError::BadRequest(message) => Status::bad_request(message),
+        PatchError::Unprocessable(message) => Status::unprocessable_patch(message),
+        PatchError::TooLarge(message) => Status::too_large(message),
+        PatchError::Internal(message) => Status::internal(message),
+    }
+}
+
+/// Server-side apply: makes the object if there is none.
+async fn apply(call: &mut Call, aspect: Aspect) -> Result<Answer, Status> {
+    let text = call.body.clone();
+    let decoded =
+        decode::read(&text, Format::Yaml).map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
+    let configuration = configuration(call, decoded)?;
+    let exists = read::stored(&call.api, &call.served, &call.target.namespace, &call.target.name).is_some();
+    if !exists {
+        if aspect != Aspect::Main {
+            return Err(Status::not_found(call.served.named(), &call.target.name));
+        }
+        return create_by_apply(call, &configuration).await;
+    }
+    let change = Change { aspect, owned: true, preconditions: Preconditions::default() };
+    let changed = write::modify(call, &change, |call, live| {
+        let shown = read::shown_value(&call.served, live.clone());
+        let merged = write::apply_configuration(call, Some(&shown), &configuration, aspect)?;
+        let mut new = write::typed(call, Decoded { value: merged, duplicates: Vec::new() })?;
+        if object::meta(&configuration, "resourceVersion").is_empty() {
+            object::set_meta(&mut new, "resourceVersion", "0");
+        }
+        Ok(new)
+    })
+    .await?;
+    Ok(Answer::Object { code: 200, object: read::answered(&call.served, changed.into_document())? })
+}
+
+async fn create_by_apply(call: &mut Call, configuration: &Value) -> Result<Answer, Status> {
+    if !object::uid(configuration).is_empty() {
+        let why = format!(
+            "uid mismatch: the provided object specified uid {}, and no existing object was found",
+            object::uid(configuration)
+        );
+        return Err(Status::conflict(call.served.named(), &call.target.name, why));
+    }
+    if !object::meta(configuration, "resourceVersion").is_empty() {
+        return Err(Status::not_found(call.served.named(), &call.target.name));
+    }
+    let merged = write::apply_configuration(call, None, configuration, Aspect::Main)?;
+    let new = write::typed(call, Decoded { value: merged, duplicates: Vec::new() })?;
+    let stored = write::create_object(call, new, false).await?;
+    Ok(Answer::Object { code: 201, object: read::answered(&call.served, stored)? })
+}
+
+/// Checks an apply configuration against the path it was sent to, reporting unknown fields without dropping them twice.
+fn configuration(call: &mut Call, decoded: Decoded) -> Result<Value, Status> {
+    let mut value = decoded.value;
+    let served = std::sync::Arc::clone(&call.served);
+    write::check_configuration(call, &served, &mut value, decoded.duplicates)?;
+    let given = object::name(&value);
+    if given.is_empty() {
+        object::set_meta(&mut value, "name", call.target.name.clone());
+    } else if given != call.target.name {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({given}) does not match the name on the URL ({})",
+            call.target.name
+        )));
+    }
+    if served.resource.namespaced {
+        match object::namespace(&value) {
+            "" => object::set_meta(&mut value, "namespace", call.target.namespace.clone()),
+            given if given == call.target.namespace => {}
+            _ => {
+                return Err(Status::bad_request(
+                    "the namespace of the provided object does not match the namespace sent on the request",
+                ));
+            }
+        }
+    }
+    Ok(value)
+}

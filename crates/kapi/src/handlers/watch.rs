@@ -1,0 +1,259 @@
+//! Watching a collection.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::Stream;
+use kapi_schema::field::{FieldError, Path};
+use kapi_store::{Change, Event, Feed, HistoryError};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
+
+use crate::call::{Answer, Call};
+use crate::handlers::list::parse_revision;
+use crate::read;
+use crate::registry::Served;
+use crate::selection::Selection;
+use crate::status::Status;
+
+/// How often a watch that asked for bookmarks gets one while nothing happens.
+const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+/// How long a watch lasts that names no time, at least; clients reconnect, and a spread avoids that all do at once.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// What happened, as watchers are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Added,
+    Modified,
+    Deleted,
+    Bookmark,
+    Error,
+}
+
+impl Kind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+            Self::Bookmark => "BOOKMARK",
+            Self::Error => "ERROR",
+        }
+    }
+}
+
+/// One thing to tell a watcher.
+pub(crate) struct Told {
+    pub(crate) kind: Kind,
+    pub(crate) object: Bytes,
+}
+
+/// A watch under way.
+pub(crate) struct Watch {
+    served: Arc<Served>,
+    selection: Selection,
+    source: Source,
+    pending: VecDeque<Told>,
+    bookmarks: bool,
+    next_bookmark: Instant,
+    deadline: Instant,
+}
+
+enum Source {
+    Feed(Feed),
+    /// Nothing more comes once what is pending has been told.
+    Ended,
+}
+
+pub(crate) fn watch(call: &mut Call) -> Result<Answer, Status> {
+    let selection = Selection::of(call)?;
+    let query = &call.query;
+    let streamed = query.get("sendInitialEvents").map(|value| value == "true" || value == "1");
+    let bookmarks = query.get("allowWatchBookmarks").is_some_and(|value| value == "true" || value == "1");
+    check_streaming(streamed, query.get("resourceVersionMatch"), bookmarks)?;
+    let asked = query.get("resourceVersion").map(parse_revision).transpose()?.unwrap_or(0);
+    let timeout = match query.number("timeoutSeconds")? {
+        Some(seconds) if seconds > 0 => Duration::from_secs(seconds.unsigned_abs()),
+        _ => DEFAULT_TIMEOUT + Duration::from_secs(call.api.store.revision() % 1800),
+    };
+    let now = Instant::now();
+    let mut watch = Watch {
+        served: Arc::clone(&call.served),
+        selection,
+        source: Source::Ended,
+        pending: VecDeque::new(),
+        bookmarks,
+        next_bookmark: now + BOOKMARK_EVERY,
+        deadline: now + timeout,
+    };
+    let collection = call.api.collection(&call.served);
+    let initial = match streamed {
+        Some(wanted) => wanted,
+        None => asked == 0,
+    };
+    let after = if initial {
+        let current = call.api.store.revision();
+        if asked > current {
+            return Err(Status::too_large_revision(asked, current));
+        }
+        let page = collection.list(&watch.selection.prefix, None, usize::MAX);
+        for item in page.items {
+            let object = read::shown(&watch.served, item.revision, &item.bytes)?;
+            if watch.selection.matches(&watch.served, &object) {
+                watch.pending.push_back(Told { kind: Kind::Added, object });
+            }
+        }
+        if streamed == Some(true) && bookmarks {
+            watch.pending.push_back(watch.bookmark(page.revision, true));
+        }
+        page.revision
+    } else if asked == 0 {
+        call.api.store.revision()
+    } else {
+        asked
+    };
+    watch.source = match call.api.store.feed(&collection, after) {
+        Ok(feed) => Source::Feed(feed),
+        Err(error) => {
+            watch.pending.push_back(expired(&error));
+            Source::Ended
+        }
+    };
+    Ok(Answer::Watch(Box::new(watch)))
+}
+
+impl Watch {
+    /// The kind that is watched.
+    pub(crate) fn served(&self) -> &Arc<Served> {
+        &self.served
+    }
+
+    /// What to tell, one at a time, until the watch ends.
+    pub(crate) fn stream(self) -> impl Stream<Item = Told> + Send {
+        futures::stream::unfold(self, |mut watch| async move {
+            let told = watch.next().await?;
+            Some((told, watch))
+        })
+    }
+
+    async fn next(&mut self) -> Option<Told> {
+        loop {
+            if let Some(told) = self.pending.pop_front() {
+                return Some(told);
+            }
+            let Source::Feed(feed) = &mut self.source else { return None };
+            let wake = if self.bookmarks { self.next_bookmark.min(self.deadline) } else { self.deadline };
+            tokio::select! {
+                biased;
+                events = feed.next() => match events {
+                    Ok(events) => self.take(&events),
+                    Err(error) => {
+                        self.pending.push_back(expired(&error));
+                        self.source = Source::Ended;
+                    }
+                },
+                () = sleep_until(wake) => {
+                    if Instant::now() >= self.deadline {
+                        return None;
+                    }
+                    let revision = feed.progress();
+                    self.next_bookmark = Instant::now() + BOOKMARK_EVERY;
+                    self.pending.push_back(self.bookmark(revision, false));
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, events: &[Arc<Event>]) {
+        for event in events {
+            if event.key.starts_with(&self.selection.prefix)
+                && let Some(told) = self.told(event)
+            {
+                self.pending.push_back(told);
+            }
+        }
+    }
+
+    /// What an event means to this watcher: an object that enters or leaves its selection comes or goes.
+    fn told(&self, event: &Event) -> Option<Told> {
+        let object = read::shown(&self.served, event.revision, &event.object).ok()?;
+        if self.selection.is_everything() {
+            let kind = match event.change {
+                Change::Added => Kind::Added,
+                Change::Modified => Kind::Modified,
+                Change::Deleted => Kind::Deleted,
+            };
+            return Some(Told { kind, object });
+        }
+        let before = match &event.previous {
+            Some(previous) => self.selection.matches(&self.served, previous),
+            None => false,
+        };
+        let after = event.change != Change::Deleted && self.selection.matches(&self.served, &object);
+        let kind = match (before, after) {
+            (false, true) => Kind::Added,
+            (true, true) => Kind::Modified,
+            (true, false) => Kind::Deleted,
+            (false, false) => return None,
+        };
+        if kind == Kind::Deleted && event.change == Change::Modified {
+            let left = self.as_it_was(event)?;
+            return Some(Told { kind, object: left });
+        }
+        Some(Told { kind, object })
+    }
+
+    /// An object that left the selection is told as it was, at the revision it left.
+    fn as_it_was(&self, event: &Event) -> Option<Bytes> {
+        let mut object = read::shown_value(&self.served, crate::object::parse(event.previous.as_ref()?).ok()?);
+        crate::object::set_meta(&mut object, "resourceVersion", event.revision.to_string());
+        Some(Bytes::from(object.to_string()))
+    }
+
+    fn bookmark(&self, revision: u64, initial: bool) -> Told {
+        let mut metadata = json!({"resourceVersion": revision.to_string(), "creationTimestamp": null});
+        if initial {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let resource = &self.served.resource;
+        let object = json!({"kind": &*resource.kind, "apiVersion": &*self.served.api_version, "metadata": metadata});
+        Told { kind: Kind::Bookmark, object: Bytes::from(object.to_string()) }
+    }
+}
+
+fn expired(error: &HistoryError) -> Told {
+    let status = match error {
+        HistoryError::Compacted { asked, oldest } => {
+            Status::expired(format!("too old resource version: {asked} ({oldest})"))
+        }
+        other => Status::internal(other),
+    };
+    Told { kind: Kind::Error, object: Bytes::from(status.to_value().to_string()) }
+}
+
+fn check_streaming(streamed: Option<bool>, matching: Option<&str>, bookmarks: bool) -> Result<(), Status> {
+    let path = Path::new("resourceVersionMatch");
+    let invalid = |error: FieldError| Err(Status::invalid("meta.k8s.io", "ListOptions", "", &[error]));
+    match (streamed, matching) {
+        (None, None) => Ok(()),
+        (None, Some(_)) => invalid(FieldError::forbidden(
+            &path,
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        )),
+        (Some(_), None) => invalid(FieldError::forbidden(
+            &path,
+            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        )),
+        (Some(_), Some("NotOlderThan")) if bookmarks => Ok(()),
+        (Some(_), Some("NotOlderThan")) => invalid(FieldError::forbidden(
+            &Path::new("allowWatchBookmarks"),
+            "sendInitialEvents requires setting allowWatchBookmarks to true",
+        )),
+        (Some(_), Some(other)) => {
+            invalid(FieldError::not_supported(&path, &Value::from(other), &["NotOlderThan"]))
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! From an answer to an HTTP response, in the form the client asked for.
+
+mod negotiate;
+mod partial;
+mod stream;
+mod table;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http::{HeaderValue, Response, StatusCode, header};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use serde_json::{Value, json};
+
+pub(crate) use negotiate::{Form, Representation};
+
+use crate::call::{Answer, Call, Document, List};
+use crate::object::prefix_length;
+use crate::registry::Served;
+use crate::status::Status;
+
+/// The body of every response.
+pub type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
+
+/// Puts an answer into the form the client asked for.
+pub(crate) fn respond(call: &Call, representation: &Representation, answer: Answer) -> Result<Response<Body>, Status> {
+    let mut response = match answer {
+        Answer::Object { code, object } => {
+            let bytes = match representation.form {
+                Form::Object => object.into_bytes(),
+                Form::Table(ref options) => {
+                    let value = object.into_value()?;
+                    let revision = crate::object::meta(&value, "resourceVersion").to_owned();
+                    let meta = json!({"resourceVersion": revision});
+                    encode(&table::table(&call.served, options, meta, std::slice::from_ref(&value), call.now.as_second()))
+                }
+                Form::Partial { .. } => encode(&partial::object(object.into_value()?)),
+            };
+            document(code, representation, bytes)
+        }
+        Answer::List(list) => document(200, representation, list_bytes(call, representation, list)?),
+        Answer::Plain { code, value } => document(code, representation, encode(&value)),
+        Answer::Watch(watch) => stream::stream(*watch, representation, call.now.as_second()),
+    };
+    for warning in &call.warnings {
+        if let Ok(value) = HeaderValue::from_str(&warning_header(warning)) {
+            response.headers_mut().append(header::WARNING, value);
+        }
+    }
+    Ok(response)
+}
+
+/// A failure as a response.
+pub(crate) fn failure(status: &Status, representation: &Representation) -> Response<Body> {
+    let mut response = document(status.code, representation, encode(&status.to_value()));
+    let retry = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+    if retry > 0
+        && let Ok(value) = HeaderValue::from_str(&retry.to_string())
+    {
+        response.headers_mut().insert(header::RETRY_AFTER, value);
+    }
+    if status.code == 401 {
+        let challenge = HeaderValue::from_static("Basic realm=\"kubernetes-master\"");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    response
+}
+
+/// A document that belongs to no resource.
+pub(crate) fn plain(code: u16, representation: &Representation, value: &Value) -> Response<Body> {
+    document(code, representation, encode(value))
+}
+
+/// Bare text, as health checks answer.
+pub(crate) fn text(code: u16, content_type: &'static str, text: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Full::new(text.into()).boxed_unsync());
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+fn document(code: u16, representation: &Representation, bytes: Bytes) -> Response<Body> {
+    if representation.yaml {
+        let yaml = serde_json::from_slice::<Value>(&bytes).ok().and_then(|value| kernel::yaml::to_string(&value).ok());
+        return text(code, "application/yaml", yaml.unwrap_or_default());
+    }
+    let bytes = if representation.pretty { pretty(&bytes) } else { bytes };
+    text(code, "application/json", bytes)
+}
+
+fn pretty(bytes: &Bytes) -> Bytes {
+    let value = serde_json::from_slice::<Value>(bytes).ok();
+    let printed = value.and_then(|value| serde_json::to_string_pretty(&value).ok());
+    printed.map_or_else(|| bytes.clone(), Bytes::from)
+}
+
+fn encode(value: &Value) -> Bytes {
+    Bytes::from(serde_json::to_vec(value).unwrap_or_default())
+}
+
+fn list_meta(list: &List) -> Value {
+    let mut meta = json!({"resourceVersion": list.revision.to_string()});
+    if let Some(next) = &list.next {
+        meta["continue"] = next.as_str().into();
+    }
+    if let Some(remaining) = list.remaining {
+        meta["remainingItemCount"] = remaining.into();
+    }
+    meta
+}
+
+fn list_bytes(call: &Call, representation: &Representation, list: List) -> Result<Bytes, Status> {
+    let meta = list_meta(&list);
+    let parsed = |items: &[Bytes]| items.iter().map(|bytes| crate::object::parse(bytes)).collect::<Result<Vec<_>, _>>();
+    match &representation.form {
+        Form::Object => Ok(joined(&call.served, &meta, &list.items)),
+        Form::Table(options) => {
+            Ok(encode(&table::table(&call.served, options, meta, &parsed(&list.items)?, call.now.as_second())))
+        }
+        Form::Partial { .. } => {
+            let items: Vec<Value> = parsed(&list.items)?.into_iter().map(partial::object).collect();
+            Ok(encode(&json!({
+                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta, "items": items,
+            })))
+        }
+    }
+}
+
+/// A list put together from stored documents without parsing them. Items of built-in kinds carry no kind of their own.
+fn joined(served: &Served, meta: &Value, items: &[Bytes]) -> Bytes {
+    let skip = if served.custom.is_some() { 0 } else { prefix_length(&served.api_version, &served.resource.kind) };
+    let size: usize = items.iter().map(|item| item.len() + 1).sum();
+    let mut out = BytesMut::with_capacity(size + 256);
+    let (kind, version) = (json!(&*served.resource.list_kind), json!(&*served.api_version));
+    out.put_slice(format!(r#"{{"kind":{kind},"apiVersion":{version},"metadata":{meta},"items":["#).as_bytes());
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.put_u8(b',');
+        }
+        match item.get(skip..) {
+            Some(rest) if skip > 0 && item.starts_with(b"{\"apiVersion\"") => {
+                out.put_u8(b'{');
+                out.put_slice(rest);
+            }
+            _ => out.put_slice(item),
+        }
+    }
+    out.put_slice(b"]}");
+    out.freeze()
+}
+
+fn warning_header(text: &str) -> String {
+    let quoted: String = text
+        .chars()
+        .filter(|c| !c.is_control())
+        .flat_map(|c| if matches!(c, '"' | '\\') { vec!['\\', c] } else { vec![c] })
+        .collect();
+    format!("299 - \"{quoted}\"")
+}
+
+impl From<Value> for Document {
+    fn from(value: Value) -> Self {
+        Self::Value(value)
+    }
+}

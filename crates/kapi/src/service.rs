@@ -1,0 +1,150 @@
+//! The API as a `tower::Service`.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use kapi_auth::User;
+
+use crate::api::{Api, Inner};
+use crate::call::Call;
+use crate::handlers;
+use crate::request::{Query, Route, Target, verb};
+use crate::respond::{self, Body, Representation};
+use crate::status::Status;
+
+/// The largest body taken, as kube-apiserver has it.
+const MAX_BODY: usize = 3 << 20;
+
+/// Who is on the other end of a connection, by whatever the connection itself proves.
+#[derive(Clone, Debug, Default)]
+pub struct Peer {
+    /// The user a verified client certificate names, or one given by whoever made the service.
+    pub user: Option<User>,
+}
+
+/// An API ready to answer requests of one peer. Cloning is cheap.
+#[derive(Clone)]
+pub struct Service {
+    api: Arc<Inner>,
+    peer: Peer,
+}
+
+impl Api {
+    /// The API for a peer that proves nothing: requests carry their own credentials.
+    pub fn service(&self) -> Service {
+        Service { api: Arc::clone(&self.inner), peer: Peer::default() }
+    }
+
+    /// The API for somebody known, such as a controller in the same process.
+    pub fn service_for(&self, peer: Peer) -> Service {
+        Service { api: Arc::clone(&self.inner), peer }
+    }
+}
+
+impl Service {
+    /// Answers one request.
+    pub async fn answer(&self, method: Method, uri: &Uri, headers: HeaderMap, body: Bytes) -> Response<Body> {
+        let query = Query::parse(uri.query());
+        let representation = Representation::of(&headers, &query);
+        let form = representation.as_ref().ok().cloned().unwrap_or_else(Representation::json);
+        let exchange = Exchange { service: self, method, path: uri.path(), query, headers, body };
+        match exchange.run(representation).await {
+            Ok(response) => response,
+            Err(status) => respond::failure(&status, &form),
+        }
+    }
+}
+
+struct Exchange<'a> {
+    service: &'a Service,
+    method: Method,
+    path: &'a str,
+    query: Query,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Exchange<'_> {
+    async fn run(self, representation: Result<Representation, Status>) -> Result<Response<Body>, Status> {
+        let user = self.service.peer.user.clone().ok_or_else(Status::unauthorized)?;
+        match Route::parse(self.path) {
+            Route::Resource(target) => self.resource(target, user, representation).await,
+            Route::Other => {
+                crate::documents::answer(&self.service.api, &self.method, self.path, &self.headers, &self.query)
+            }
+        }
+    }
+
+    async fn resource(
+        self,
+        target: Target,
+        user: User,
+        representation: Result<Representation, Status>,
+    ) -> Result<Response<Body>, Status> {
+        let api = &self.service.api;
+        let Some(served) = api.find(&target.group, &target.version, &target.resource) else {
+            return Ok(respond::text(404, "text/plain; charset=utf-8", "404 page not found\n"));
+        };
+        let verb = verb(&self.method, &target, &self.query);
+        let representation = representation?;
+        let mut call = Call {
+            api: Arc::clone(api),
+            served,
+            target,
+            query: self.query,
+            user,
+            headers: self.headers,
+            body: self.body,
+            now: api.now(),
+            warnings: Vec::new(),
+        };
+        let answer = handlers::handle(&self.method, verb, &mut call).await?;
+        respond::respond(&call, &representation, answer)
+    }
+}
+
+impl<B> tower::Service<Request<B>> for Service
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            let bytes = match Limited::new(body, MAX_BODY).collect().await {
+                Ok(collected) => collected.to_bytes(),
+                Err(error) => return Ok(unreadable(&*error)),
+            };
+            Ok(service.answer(parts.method, &parts.uri, parts.headers, bytes).await)
+        })
+    }
+}
+
+fn unreadable(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Response<Body> {
+    let status = if error.is::<LengthLimitError>() {
+        Status::too_large("Request entity too large: limit is 3145728")
+    } else {
+        Status::bad_request(format!("error reading the request: {error}"))
+    };
+    let mut response = respond::failure(&status, &Representation::json());
+    if status.code == 413 {
+        *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
+    }
+    response
+}

@@ -1,0 +1,43 @@
+//! The way of every write: read, shape, own, admit, validate, commit.
+//!
+//! ```text
+//!   body ─▶ input ─▶ (patch onto live) ─▶ prepare ─▶ ownership ─▶ mutating admission ─▶ validate ─▶ validating ─▶ commit
+//! ```
+//!
+//! Create, update, every patch and every subresource go this way; they differ in how the new object comes about and in
+//! which [`Aspect`] of the object they may change.
+
+mod commit;
+mod create;
+mod input;
+mod ownership;
+mod prepare;
+mod update;
+mod validate;
+
+pub(crate) use create::{create, create_object};
+pub(crate) use input::{read_object, reshape, typed};
+pub(crate) use ownership::apply_configuration;
+pub(crate) use update::{Change, Changed, Preconditions, modify};
+
+/// Which part of an object a write may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aspect {
+    /// All but what only a subresource may change.
+    Main,
+    /// The status alone.
+    Status,
+    /// What another subresource lets through; it has picked the fields itself.
+    Part(&'static str),
+}
+
+impl Aspect {
+    /// The subresource as managedFields name it.
+    pub(crate) fn subresource(self) -> &'static str {
+        match self {
+            Self::Main => "",
+            Self::Status => "status",
+            Self::Part(name) => name,
+        }
+    }
+}

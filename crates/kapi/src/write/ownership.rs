@@ -1,0 +1,106 @@
+//! Who set which field: managedFields on every write, and server-side apply.
+
+use std::sync::LazyLock;
+
+use kapi_merge::{ApplyError, ApplyRequest, Conflict, KindOrigin, OwnedFields, UpdateRequest};
+use kapi_schema::field::{FieldError, Path};
+use serde_json::Value;
+
+use super::Aspect;
+use crate::call::Call;
+use crate::registry::Served;
+use crate::status::{Cause, Status};
+
+static ALL: OwnedFields = OwnedFields::All;
+static NOT_STATUS: LazyLock<OwnedFields> = LazyLock::new(|| OwnedFields::except_top_level(&["status"]));
+static NOT_SPEC: LazyLock<OwnedFields> = LazyLock::new(|| OwnedFields::except_top_level(&["spec"]));
+static NEITHER_SPEC_NOR_METADATA: LazyLock<OwnedFields> =
+    LazyLock::new(|| OwnedFields::except_top_level(&["spec", "metadata"]));
+
+/// What a write to an endpoint can own: the rest it resets.
+fn owned_fields(served: &Served, aspect: Aspect) -> &'static OwnedFields {
+    match aspect {
+        Aspect::Main if served.has_subresource("status") => &NOT_STATUS,
+        Aspect::Status if served.custom.is_some() => &NEITHER_SPEC_NOR_METADATA,
+        Aspect::Status => &NOT_SPEC,
+        Aspect::Main | Aspect::Part(_) => &ALL,
+    }
+}
+
+fn origin(served: &Served) -> KindOrigin {
+    if served.custom.is_some() { KindOrigin::Custom } else { KindOrigin::BuiltIn }
+}
+
+/// The manager a write is booked on: the one named, else the program's own name.
+fn manager(call: &Call) -> Result<String, Status> {
+    match call.query.get("fieldManager") {
+        Some(named) => {
+            let errors = kapi_merge::validate_manager_name(named, &Path::new("fieldManager"));
+            if !errors.is_empty() {
+                return Err(Status::invalid("meta.k8s.io", call.options_kind(), "", &errors));
+            }
+            Ok(named.to_owned())
+        }
+        None => Ok(kapi_merge::manager_from_user_agent(call.header(http::header::USER_AGENT).unwrap_or_default())),
+    }
+}
+
+/// Books what an ordinary write changed on its manager.
+pub(super) fn track(call: &Call, live: Option<&Value>, new: &mut Value, aspect: Aspect) -> Result<(), Status> {
+    let served = &call.served;
+    let versions: Vec<&str> = served.versions.iter().map(|version| &**version).collect();
+    let request = UpdateRequest {
+        manager: &manager(call)?,
+        api_version: &served.api_version,
+        subresource: aspect.subresource(),
+        now: &call.timestamp(),
+        origin: origin(served),
+        served_versions: &versions,
+        owned_fields: owned_fields(served, aspect),
+    };
+    kapi_merge::track_update(live, new, served.resource.schema.root(), &request);
+    Ok(())
+}
+
+/// Merges an apply configuration into what is there, or into nothing.
+pub(crate) fn apply_configuration(
+    call: &Call,
+    live: Option<&Value>,
+    configuration: &Value,
+    aspect: Aspect,
+) -> Result<Value, Status> {
+    let served = &call.served;
+    let force = call.query.get("force").is_some_and(|force| force == "true" || force == "1");
+    if call.query.get("fieldManager").is_none() {
+        let error = FieldError::required(&Path::new("fieldManager"), "is required for apply patch");
+        return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
+    }
+    let versions: Vec<&str> = served.versions.iter().map(|version| &**version).collect();
+    let request = ApplyRequest {
+        manager: &manager(call)?,
+        force,
+        api_version: &served.api_version,
+        kind: &served.resource.kind,
+        subresource: aspect.subresource(),
+        now: &call.timestamp(),
+        origin: origin(served),
+        served_versions: &versions,
+        owned_fields: owned_fields(served, aspect),
+    };
+    kapi_merge::apply(live, configuration, served.resource.schema.root(), &request).map_err(apply_status)
+}
+
+fn apply_status(error: ApplyError) -> Status {
+    match error {
+        ApplyError::BadRequest(message) => Status::bad_request(message),
+        ApplyError::Internal(message) => Status::internal(message),
+        ApplyError::Conflict(conflicts) => {
+            let causes = conflicts.0.iter().map(|conflict| Cause {
+                reason: Conflict::REASON.into(),
+                message: conflict.message(),
+                field: conflict.field.clone(),
+            });
+            Status::apply_conflict(conflicts.to_string(), causes.collect())
+        }
+    }
+}
