@@ -113,7 +113,8 @@ mod tests {
         let ports = containers.items().unwrap().property("ports").unwrap();
         let protocol = ports.items().unwrap().property("protocol").unwrap();
         assert_eq!(protocol.default, Some("TCP".into()));
-        let strategy = find("apps", "deployments").schema.root().property("spec").unwrap().property("strategy").unwrap();
+        let strategy =
+            find("apps", "deployments").schema.root().property("spec").unwrap().property("strategy").unwrap();
         assert_eq!(strategy.patch_strategy.as_deref(), Some("retainKeys"));
         assert_eq!(strategy.default, Some(serde_json::json!({})));
     }

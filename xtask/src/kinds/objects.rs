@@ -39,8 +39,7 @@ pub(super) fn others(server: &Server) -> Result<Vec<Value>> {
         }
     }
     const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io/v1";
-    for (plural, kind) in
-        [("prioritylevelconfigurations", "PriorityLevelConfiguration"), ("flowschemas", "FlowSchema")]
+    for (plural, kind) in [("prioritylevelconfigurations", "PriorityLevelConfiguration"), ("flowschemas", "FlowSchema")]
     {
         for object in server.list(&format!("/apis/{FLOW_CONTROL}/{plural}"))? {
             if object["metadata"]["annotations"].get("apf.kubernetes.io/autoupdate-spec").is_some() {

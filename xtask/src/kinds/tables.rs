@@ -18,7 +18,11 @@ pub(super) struct GroupVersion {
 impl GroupVersion {
     /// Its path, such as `api/v1` or `apis/apps/v1`.
     fn path(&self) -> String {
-        if self.group.is_empty() { format!("api/{}", self.version) } else { format!("apis/{}/{}", self.group, self.version) }
+        if self.group.is_empty() {
+            format!("api/{}", self.version)
+        } else {
+            format!("apis/{}/{}", self.group, self.version)
+        }
     }
 }
 

@@ -141,9 +141,10 @@ mod tests {
     fn default_objects_name_a_served_kind() {
         for object in default_rbac().iter().chain(&default_objects()) {
             let (group, version) = object["apiVersion"].as_str().unwrap().split_once('/').unwrap();
-            let known = served().resources.iter().find(|r| {
-                r.group == group && r.version == version && r.kind == object["kind"].as_str().unwrap()
-            });
+            let known = served()
+                .resources
+                .iter()
+                .find(|r| r.group == group && r.version == version && r.kind == object["kind"].as_str().unwrap());
             let namespaced = object["metadata"].get("namespace").is_some();
             assert_eq!(known.map(|r| r.namespaced), Some(namespaced), "{object}");
         }
