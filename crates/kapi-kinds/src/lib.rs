@@ -18,7 +18,7 @@ mod resource;
 mod table;
 
 pub use behaviour::{Behaviour, behaviour};
-pub use columns::{Column, Columns, Evaluate, columns, custom_columns, row_conditions};
+pub use columns::{Column, Columns, Evaluate, PrintRow, columns, custom_columns, row_conditions};
 pub use generated::{
     Group, component, default_objects, default_rbac, groups, kubernetes_version, storage_version_hash,
 };

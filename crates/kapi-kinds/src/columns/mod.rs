@@ -47,8 +47,11 @@ pub struct Columns {
     /// The headings.
     pub columns: Arc<[Column]>,
     /// The cells of one object. `now` is seconds since the epoch, for ages.
-    pub row: Arc<dyn Fn(&Value, i64) -> Vec<Value> + Send + Sync>,
+    pub row: Arc<PrintRow>,
 }
+
+/// The cells of an object at a time, in seconds since the epoch.
+pub type PrintRow = dyn Fn(&Value, i64) -> Vec<Value> + Send + Sync;
 
 impl std::fmt::Debug for Columns {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -1,6 +1,6 @@
 //! What changes how many pods there are, and what keeps them from going all at once.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::cell::{Row, at, plain, text};
 use super::{AGE, NAME, Printer, integer, string};
@@ -67,7 +67,6 @@ fn autoscaler(it: Row<'_>) -> Vec<Value> {
     ]
 }
 
-/// Version 1 has but one metric, in fields of its own, and keeps the others in annotations.
 fn targets(it: Row<'_>) -> String {
     let mut specs = it.list("spec.metrics").to_vec();
     let mut statuses = it.list("status.currentMetrics").to_vec();
@@ -105,10 +104,10 @@ fn metric(spec: &Value, status: Option<&Value>) -> String {
         _ => return "<unknown type>".to_owned(),
     };
     let (spec, status) = (&spec[source], status.and_then(|status| at(status, source)));
-    let current = |key: &str| status.and_then(|status| at(status, "current")?.get(key));
+    let current = |figure: &str| status.and_then(|status| measured(status, "current", figure));
     let prefix = if named { format!("{}: ", text(spec, "name")) } else { String::new() };
     let unknown = || "<unknown>".to_owned();
-    if let Some(wanted) = at(spec, "target.averageValue") {
+    if let Some(wanted) = measured(spec, "target", "averageValue") {
         let average = if source == "external" || source == "object" { " (avg)" } else { "" };
         let current = current("averageValue").map_or_else(unknown, plain);
         return format!("{prefix}{current}/{}{average}", plain(wanted));
@@ -116,20 +115,32 @@ fn metric(spec: &Value, status: Option<&Value>) -> String {
     if named {
         let percent = |value: &Value| format!("{value}%");
         let current = current("averageUtilization").map_or_else(unknown, percent);
-        let wanted = at(spec, "target.averageUtilization").map_or_else(|| "<auto>".to_owned(), percent);
+        let wanted = measured(spec, "target", "averageUtilization").map_or_else(|| "<auto>".to_owned(), percent);
         return format!("{prefix}{current}/{wanted}");
     }
-    let wanted = at(spec, "target.value").map_or_else(|| "<nil>".to_owned(), plain);
+    let wanted = measured(spec, "target", "value").map_or_else(|| "<nil>".to_owned(), plain);
     format!("{}/{wanted}", current("value").map_or_else(unknown, plain))
 }
 
-/// Metrics of an object of version 1, in the form of version 2.
+/// A figure of a metric: `target.averageValue` in version 2 is `targetAverageValue` in version 1, and `averageValue`
+/// alone for metrics of objects.
+fn measured<'a>(metric: &'a Value, side: &str, figure: &str) -> Option<&'a Value> {
+    let (first, rest) = figure.split_at(1);
+    let flat = format!("{side}{}{rest}", first.to_uppercase());
+    let nested = match metric.get(side) {
+        Some(Value::Object(side)) => side.get(figure),
+        _ => None,
+    };
+    nested.or_else(|| metric.get(&flat)).or_else(|| metric.get(figure)).filter(|value| !value.is_null())
+}
+
+/// Metrics of an object of version 1, which has but one in fields of its own and the others in annotations. The
+/// annotation of current values repeats the one.
 fn first_version(it: Row<'_>, cpu: &str, side: &str, annotation: &str) -> Vec<Value> {
     let kept = it.at("metadata.annotations").and_then(|all| all.get(annotation)?.as_str());
     let mut metrics: Vec<Value> = kept.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    if let Some(percent) = it.at(cpu) {
-        let cpu =
-            serde_json::json!({"type": "Resource", "resource": {"name": "cpu", side: {"averageUtilization": percent}}});
+    if let (Some(percent), true) = (it.at(cpu), side == "target" || metrics.is_empty()) {
+        let cpu = json!({"type": "Resource", "resource": {"name": "cpu", side: {"averageUtilization": percent}}});
         metrics.insert(0, cpu);
     }
     metrics
