@@ -12,11 +12,15 @@
 
 mod behaviour;
 mod columns;
+mod generated;
 pub mod meta;
 mod resource;
 mod table;
 
 pub use behaviour::{Behaviour, behaviour};
-pub use columns::{Column, Columns, columns};
+pub use columns::{Column, Columns, Evaluate, PrintRow, columns, custom_columns, row_conditions};
+pub use generated::{
+    Group, component, default_objects, default_rbac, groups, kubernetes_version, storage_version_hash,
+};
 pub use resource::{Resource, Subresource};
-pub use table::builtin;
+pub use table::{builtin, component_of, schema};

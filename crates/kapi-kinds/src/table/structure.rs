@@ -1,0 +1,164 @@
+//! From the component schemas to one arena of nodes that all built-in kinds share.
+//!
+//! Two things are done to the components before they are parsed. Equal subschemas become one component of their own,
+//! so that the thousands of plain strings are one node. And `allOf: [$ref]` with something beside it (`default: {}`,
+//! a merge rule) becomes one component per different use, because copying the target at each use would never end for
+//! kinds that contain themselves.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use kapi_schema::Schema;
+use serde_json::{Map, Value, json};
+
+use crate::generated::{component_texts, served};
+
+const REFERENCE: &str = "#/components/schemas/";
+
+/// Kinds that are no resource: of subresources, and of the body of a delete.
+pub(super) const OTHER_KINDS: [(&str, [&str; 3]); 4] = [
+    ("io.k8s.api.autoscaling.v1.Scale", ["autoscaling", "v1", "Scale"]),
+    ("io.k8s.api.policy.v1.Eviction", ["policy", "v1", "Eviction"]),
+    ("io.k8s.api.authentication.v1.TokenRequest", ["authentication.k8s.io", "v1", "TokenRequest"]),
+    ("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", ["", "v1", "DeleteOptions"]),
+];
+
+/// The schemas of all kinds by component name.
+pub(super) fn schemas() -> &'static BTreeMap<&'static str, Schema> {
+    static SCHEMAS: LazyLock<BTreeMap<&'static str, Schema>> = LazyLock::new(|| {
+        let mut names: Vec<&str> = served().resources.iter().map(|resource| resource.component).collect();
+        names.extend(OTHER_KINDS.map(|(component, _)| component));
+        let parsed = Schema::parse_components(&shared_components(), &names).unwrap_or_default();
+        names.into_iter().zip(parsed).collect()
+    });
+    &SCHEMAS
+}
+
+/// What the published schema of a component does not say, though clients and servers know it.
+fn unsaid(component: &str) -> Option<Value> {
+    Some(match component {
+        "io.k8s.apimachinery.pkg.api.resource.Quantity" => json!({"format": "quantity"}),
+        "io.k8s.apimachinery.pkg.util.intstr.IntOrString" => json!({"x-kubernetes-int-or-string": true}),
+        "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1" | "io.k8s.apimachinery.pkg.runtime.RawExtension" => {
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+        }
+        _ if component.starts_with("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON")
+            && !component.ends_with(".JSONSchemaProps") =>
+        {
+            json!({"x-kubernetes-preserve-unknown-fields": true})
+        }
+        _ => return None,
+    })
+}
+
+fn shared_components() -> Map<String, Value> {
+    let mut sharing = Sharing::default();
+    for (name, text) in component_texts() {
+        let body = match unsaid(name) {
+            Some(body) => body,
+            None => serde_json::from_str(text).unwrap_or_default(),
+        };
+        let body = sharing.body(body);
+        sharing.components.insert((*name).to_owned(), body);
+    }
+    for (name, (target, beside)) in std::mem::take(&mut sharing.changed) {
+        if let Some(Value::Object(mut body)) = sharing.components.get(&target).cloned() {
+            body.extend(beside);
+            sharing.components.insert(name, Value::Object(body));
+        }
+    }
+    sharing.components
+}
+
+#[derive(Default)]
+struct Sharing {
+    components: Map<String, Value>,
+    /// Uses of a component with something beside it: made once all components are there.
+    changed: BTreeMap<String, (String, Map<String, Value>)>,
+}
+
+impl Sharing {
+    /// The schema with its subschemas replaced by references.
+    fn body(&mut self, schema: Value) -> Value {
+        let Value::Object(mut map) = schema else { return schema };
+        map.remove("x-kubernetes-group-version-kind");
+        if let Some(Value::Object(properties)) = map.get_mut("properties") {
+            for property in properties.values_mut() {
+                *property = self.reference(property.take());
+            }
+        }
+        for key in ["items", "additionalProperties"] {
+            if let Some(schema @ Value::Object(_)) = map.get_mut(key) {
+                *schema = self.reference(schema.take());
+            }
+        }
+        Value::Object(map)
+    }
+
+    /// A reference to this subschema, which is kept under its own text.
+    fn reference(&mut self, schema: Value) -> Value {
+        let name = match target(&schema) {
+            Some(name) => name,
+            None => {
+                let text = schema.to_string();
+                if let Some((name, beside)) = changed_target(schema.clone()) {
+                    self.changed.insert(text.clone(), (name, beside));
+                } else if !self.components.contains_key(&text) {
+                    let body = self.body(schema);
+                    self.components.insert(text.clone(), body);
+                }
+                text
+            }
+        };
+        json!({"$ref": format!("{REFERENCE}{name}")})
+    }
+}
+
+/// The component this schema is, with nothing beside the reference.
+fn target(schema: &Value) -> Option<String> {
+    let bare = match schema.as_object()?.get("allOf") {
+        Some(Value::Array(all)) if schema.as_object()?.len() == 1 => all.first()?,
+        _ => schema,
+    };
+    Some(bare.get("$ref")?.as_str()?.strip_prefix(REFERENCE)?.to_owned())
+}
+
+/// The component this schema changes, and how.
+fn changed_target(schema: Value) -> Option<(String, Map<String, Value>)> {
+    let Value::Object(mut map) = schema else { return None };
+    let name = target(map.remove("allOf")?.get(0)?)?;
+    Some((name, map))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_subschemas_are_one_and_changed_uses_are_apart() {
+        let mut sharing = Sharing::default();
+        let reference = json!({"$ref": "#/components/schemas/Meta"});
+        let body = sharing.body(json!({"properties": {
+            "a": {"type": "string"},
+            "b": {"type": "string"},
+            "plain": {"allOf": [reference]},
+            "changed": {"allOf": [reference], "default": {}},
+        }}));
+        assert_eq!(body["properties"]["a"], body["properties"]["b"]);
+        assert_eq!(body["properties"]["plain"], reference);
+        assert_ne!(body["properties"]["changed"], reference);
+        assert_eq!(sharing.changed.len(), 1);
+    }
+
+    #[test]
+    fn kinds_that_contain_themselves_are_finite() {
+        let crd = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition";
+        let spec = schemas()[crd].root().property("spec").unwrap();
+        let version = spec.property("versions").and_then(|v| v.items()).unwrap();
+        let props = version.property("schema").and_then(|s| s.property("openAPIV3Schema")).unwrap();
+        let nested = props.property("properties").and_then(|p| p.additional()).unwrap();
+        let again = nested.property("properties").and_then(|p| p.additional()).unwrap();
+        assert_eq!(nested.id(), again.id());
+        assert!(props.property("default").unwrap().preserve_unknown_fields);
+    }
+}
