@@ -164,7 +164,7 @@ impl FieldError {
 
     /// A string longer than `limit` bytes.
     pub fn too_long(path: &Path, limit: usize) -> Self {
-        let detail = format!("may not be more than {limit} bytes");
+        let detail = format!("may not be more than {limit} {}", if limit == 1 { "byte" } else { "bytes" });
         Self { kind: ErrorKind::TooLong, path: path.clone(), value: None, detail }
     }
 
@@ -222,7 +222,8 @@ fn go_value(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::String(s) => go_quote(s),
-        other => other.to_string(),
+        Value::Number(n) => crate::go::number(n),
+        other => crate::go::json(other),
     }
 }
 

@@ -8,9 +8,22 @@
 //!
 //! This crate does no IO and knows no kind by name.
 
+mod defaulting;
+pub mod duration;
 pub mod field;
+pub mod formats;
+pub mod go;
+mod gopattern;
+pub mod names;
 mod parse;
+mod pruning;
 mod schema;
+mod trail;
+mod validate;
 
+pub use defaulting::apply_defaults;
+pub use gopattern::LazyPattern;
 pub use parse::ParseError;
+pub use pruning::{PruneOptions, prune, unknown_fields};
+pub use validate::{blocks_rules, validate};
 pub use schema::{Additional, ListType, MapType, Node, Rule, Schema, SchemaRef, Type};

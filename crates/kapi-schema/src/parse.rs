@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::gopattern::LazyPattern;
 use crate::schema::{Additional, ListType, MapType, Node, Rule, Schema, Type};
 
 /// A schema that cannot be read.
@@ -64,7 +65,7 @@ impl<'a> Parser<'a> {
         let id = self.reserve();
         self.known.insert(name.to_owned(), id);
         let node = self.read(openapi)?;
-        self.arena[id as usize] = node;
+        self.set(id, Node { name: last_segment(name), ..node });
         Ok(id)
     }
 
@@ -85,13 +86,19 @@ impl<'a> Parser<'a> {
             merged.extend(overlay);
             let slot = self.reserve();
             let node = self.read(&Value::Object(merged))?;
-            self.arena[slot as usize] = node;
+            self.set(slot, Node { name: last_segment(name), ..node });
             return Ok(slot);
         }
         let slot = self.reserve();
         let node = self.read(openapi)?;
-        self.arena[slot as usize] = node;
+        self.set(slot, node);
         Ok(slot)
+    }
+
+    fn set(&mut self, id: u32, node: Node) {
+        if let Some(slot) = self.arena.get_mut(id as usize) {
+            *slot = node;
+        }
     }
 
     fn nodes(&mut self, list: Option<&Value>) -> Result<Vec<u32>, ParseError> {
@@ -119,6 +126,7 @@ impl<'a> Parser<'a> {
         };
         let not = from.get("not").map(|schema| self.node(schema)).transpose()?;
         Ok(Node {
+            name: None,
             ty: from.get("type").and_then(Value::as_str).and_then(type_named),
             format: text(from, "format"),
             nullable: flag(from, "nullable"),
@@ -144,6 +152,7 @@ impl<'a> Parser<'a> {
             default: from.get("default").cloned(),
             enumeration: from.get("enum").and_then(Value::as_array).cloned().unwrap_or_default(),
             pattern: text(from, "pattern"),
+            regex: LazyPattern::default(),
             minimum: from.get("minimum").and_then(Value::as_f64),
             maximum: from.get("maximum").and_then(Value::as_f64),
             exclusive_minimum: flag(from, "exclusiveMinimum"),
@@ -183,6 +192,10 @@ fn reference(openapi: &Value) -> Option<(&str, Map<String, Value>)> {
     let target = only.get("$ref")?.as_str()?.strip_prefix(REFERENCE)?;
     let beside = map.iter().filter(|(key, _)| *key != "allOf").map(|(k, v)| (k.clone(), v.clone())).collect();
     Some((target, beside))
+}
+
+fn last_segment(component: &str) -> Option<Arc<str>> {
+    component.rsplit('.').next().map(Arc::from)
 }
 
 fn rule(from: &Map<String, Value>) -> Rule {

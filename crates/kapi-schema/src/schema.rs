@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::gopattern::LazyPattern;
+
 /// A JSON type, as schemas name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
@@ -92,6 +94,8 @@ pub struct Rule {
 /// One node of a schema. Numbers refer to nodes of the same arena.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Node {
+    /// The name of the component this node was read from, such as `DeploymentSpec`.
+    pub name: Option<Arc<str>>,
     /// The JSON type; none means any value.
     pub ty: Option<Type>,
     /// `format`, such as `int32`, `date-time`, `byte`, `quantity`.
@@ -128,6 +132,8 @@ pub struct Node {
     pub enumeration: Vec<Value>,
     /// A regular expression strings must match somewhere.
     pub pattern: Option<Arc<str>>,
+    /// `pattern`, compiled at its first use.
+    pub regex: LazyPattern,
     /// Lower bound of numbers.
     pub minimum: Option<f64>,
     /// Upper bound of numbers.
