@@ -1,13 +1,15 @@
 //! A plane (one store) and the logical APIs on it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
-use kapi_store::{Collection, Event, Observer, Store};
+use kapi_store::{Collection, Event, Observer, Store, StoreError};
 use parking_lot::RwLock;
+use tokio::sync::mpsc;
 
-use crate::crd;
+use crate::controllers::{self, Message, Notice};
+use crate::{bootstrap, crd};
 use crate::registry::{self, Groups, Served};
 
 /// Where an API's settings differ from Kubernetes' own defaults.
@@ -17,6 +19,8 @@ pub struct Options {
     pub service_cidr: String,
     /// Ports given to Services of type NodePort.
     pub node_ports: std::ops::RangeInclusive<u16>,
+    /// The port the API is reached at, as its own Service says.
+    pub advertised_port: u16,
     /// The version the API reports.
     pub version: String,
     /// Tells the time.
@@ -28,6 +32,7 @@ impl Default for Options {
         Self {
             service_cidr: "10.96.0.0/12".into(),
             node_ports: 30000..=32767,
+            advertised_port: 6443,
             version: "v1.34.4".into(),
             clock: Arc::new(Timestamp::now),
         }
@@ -43,6 +48,8 @@ pub struct Plane {
 struct Shared {
     store: Store,
     apis: RwLock<HashMap<Arc<str>, Arc<Inner>>>,
+    /// Tells the controllers, when they run.
+    controllers: OnceLock<mpsc::UnboundedSender<Message>>,
 }
 
 /// One logical Kubernetes API. Clones share it.
@@ -61,7 +68,7 @@ pub(crate) struct Inner {
 impl Plane {
     /// A plane on this store.
     pub fn new(store: Store) -> Self {
-        let shared = Arc::new(Shared { store, apis: RwLock::default() });
+        let shared = Arc::new(Shared { store, apis: RwLock::default(), controllers: OnceLock::new() });
         let observer: Arc<dyn Observer> = Arc::clone(&shared) as Arc<dyn Observer>;
         shared.store.observe(&observer);
         Self { shared }
@@ -72,20 +79,51 @@ impl Plane {
         &self.shared.store
     }
 
-    /// The API of this name, opened on first use.
-    pub fn api(&self, name: &str, options: Options) -> Api {
-        if let Some(found) = self.shared.apis.read().get(name) {
-            return Api { inner: Arc::clone(found) };
+    /// Runs what the APIs do by themselves after a write: without it, custom kinds are not established, namespaces not
+    /// emptied, garbage not collected. The task ends with the plane.
+    pub fn run_controllers(&self) {
+        let (sender, messages) = mpsc::unbounded_channel();
+        if self.shared.controllers.set(sender).is_err() {
+            return;
         }
+        for api in self.shared.apis.read().values() {
+            self.shared.tell(Message::Opened(Arc::clone(api)));
+        }
+        tokio::spawn(controllers::run(messages));
+    }
+
+    /// The API of this name, opened on first use with what every API holds from the start.
+    pub async fn api(&self, name: &str, options: Options) -> Result<Api, StoreError> {
+        let found = self.shared.apis.read().get(name).cloned();
+        let inner = match found {
+            Some(found) => found,
+            None => self.open(name, options),
+        };
+        bootstrap::ensure(&inner).await?;
+        Ok(Api { inner })
+    }
+
+    fn open(&self, name: &str, options: Options) -> Arc<Inner> {
         let mut apis = self.shared.apis.write();
         let name: Arc<str> = Arc::from(name);
-        let inner = apis.entry(Arc::clone(&name)).or_insert_with(|| {
+        let entry = apis.entry(Arc::clone(&name));
+        let inner = entry.or_insert_with(|| {
             let store = self.shared.store.clone();
-            let inner = Inner { name, store, options, custom: RwLock::default() };
+            let inner = Arc::new(Inner { name, store, options, custom: RwLock::default() });
             inner.load_custom();
-            Arc::new(inner)
+            self.shared.tell(Message::Opened(Arc::clone(&inner)));
+            inner
         });
-        Api { inner: Arc::clone(inner) }
+        Arc::clone(inner)
+    }
+}
+
+impl Shared {
+    fn tell(&self, message: Message) {
+        if let Some(controllers) = self.controllers.get() {
+            // The receiver is gone only when the process is.
+            let _ = controllers.send(message);
+        }
     }
 }
 
@@ -94,6 +132,8 @@ impl Observer for Shared {
         let Some((api, resource)) = collection.name().split_once('/') else { return };
         let Some(api) = self.apis.read().get(api).cloned() else { return };
         api.committed(resource, event);
+        let notice = Notice { api, resource: Arc::from(resource), event: Arc::clone(event) };
+        self.tell(Message::Changed(notice));
     }
 }
 
@@ -133,9 +173,38 @@ impl Inner {
         Arc::clone(&self.custom.read())
     }
 
-    /// Everything served, built-in first.
-    pub(crate) fn all_served(&self) -> Vec<Arc<Served>> {
-        registry::builtin().all().chain(self.custom().all()).cloned().collect()
+    /// Finds what is served by kind.
+    pub(crate) fn find_kind(&self, group: &str, version: &str, kind: &str) -> Option<Arc<Served>> {
+        match registry::builtin().of_kind(group, version, kind) {
+            Some(found) => Some(Arc::clone(found)),
+            None => self.custom.read().of_kind(group, version, kind).cloned(),
+        }
+    }
+
+    /// What is stored in a collection, in the version it is stored in if that is served.
+    pub(crate) fn find_collection(&self, collection: &str) -> Option<Arc<Served>> {
+        let (plural, group) = collection.split_once('.')?;
+        let find = |groups: &Groups| {
+            let versions = &groups.0.get(group)?.versions;
+            let mut found = versions.iter().filter_map(|(_, resources)| resources.get(plural));
+            let first = found.next()?;
+            let stored = std::iter::once(first).chain(found).find(|served| served.api_version == served.stored_api_version);
+            Some(Arc::clone(stored.unwrap_or(first)))
+        };
+        find(registry::builtin()).or_else(|| find(&self.custom.read()))
+    }
+
+    /// Every kind that is stored, once.
+    pub(crate) fn stored_kinds(&self) -> Vec<Arc<Served>> {
+        let custom = self.custom();
+        let mut out: Vec<Arc<Served>> = Vec::new();
+        for served in registry::builtin().all().chain(custom.all()) {
+            let kept = served.has_verb("list") && served.has_verb("delete");
+            if kept && !out.iter().any(|known| known.collection == served.collection) {
+                out.push(Arc::clone(served));
+            }
+        }
+        out
     }
 
     fn committed(&self, resource: &str, event: &Event) {

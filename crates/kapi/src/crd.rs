@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use kapi_kinds::{Behaviour, Resource, Subresource};
 use kapi_schema::{JsonPath, Schema};
-use kapi_schema::cel::Rules;
 use serde_json::Value;
 
 use crate::registry::{Served, api_version};
@@ -23,8 +22,6 @@ pub struct Custom {
     pub definition_revision: u64,
     /// Fields selectors may name, with where they are.
     pub selectable: Vec<(String, JsonPath)>,
-    /// CEL rules, compiled.
-    pub rules: Rules,
     /// The schema as OpenAPI, for serving documents.
     pub openapi: Value,
 }
@@ -81,7 +78,6 @@ fn served_version(definition: &Value, spec: &Value, version: &Value, stored: &st
             selectable.push((path.trim_start_matches('.').to_owned(), parsed));
         }
     }
-    let rules = Rules::compile(&schema);
     let resource = Resource {
         group: Arc::from(group),
         version: Arc::from(name),
@@ -117,7 +113,6 @@ fn served_version(definition: &Value, spec: &Value, version: &Value, stored: &st
             scale,
             definition_revision: crate::object::revision(definition),
             selectable,
-            rules,
             openapi,
         })),
         resource: Arc::new(resource),

@@ -15,22 +15,28 @@
 
 pub mod api;
 mod admission;
+mod bootstrap;
+mod controllers;
 mod call;
 mod crd;
 mod decode;
 mod documents;
 mod handlers;
+mod internal;
 mod object;
 mod read;
 pub mod registry;
 mod request;
 mod respond;
 mod selection;
+mod server;
 mod service;
 mod status;
 mod write;
 
 pub use api::{Api, Options, Plane};
+pub use kapi_auth::User;
 pub use respond::Body;
-pub use service::{Peer, Service};
+pub use server::{Identity, TlsError, serve};
+pub use service::{Certificate, Peer, Service};
 pub use status::{Cause, Details, Status};

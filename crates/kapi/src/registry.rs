@@ -100,6 +100,13 @@ impl Groups {
         }
     }
 
+    /// Finds a resource by its kind.
+    pub fn of_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Served>> {
+        let versions = &self.0.get(group)?.versions;
+        let (_, resources) = versions.iter().find(|(name, _)| &**name == version)?;
+        resources.values().find(|served| &*served.resource.kind == kind && served.has_verb("list"))
+    }
+
     /// All resources.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Served>> {
         self.0.values().flat_map(|group| &group.versions).flat_map(|(_, resources)| resources.values())

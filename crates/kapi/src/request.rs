@@ -6,26 +6,26 @@ use crate::status::Status;
 
 /// A path, taken apart the way Kubernetes does it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Target {
+pub(crate) struct Target {
     /// The API group; empty for core.
-    pub group: String,
+    pub(crate) group: String,
     /// The version.
-    pub version: String,
+    pub(crate) version: String,
     /// The namespace; empty for cluster-scoped or all namespaces.
-    pub namespace: String,
+    pub(crate) namespace: String,
     /// The plural resource name.
-    pub resource: String,
+    pub(crate) resource: String,
     /// The object's name; empty for the collection.
-    pub name: String,
+    pub(crate) name: String,
     /// The subresource; empty for the object itself.
-    pub subresource: String,
+    pub(crate) subresource: String,
     /// Whether the path began with the old `watch/` prefix.
-    pub watch_prefix: bool,
+    pub(crate) watch_prefix: bool,
 }
 
 /// What a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Route {
+pub(crate) enum Route {
     /// A resource, an object or a subresource.
     Resource(Target),
     /// Anything else: discovery, health, documents.
@@ -34,7 +34,7 @@ pub enum Route {
 
 impl Route {
     /// Takes a path apart.
-    pub fn parse(path: &str) -> Self {
+    pub(crate) fn parse(path: &str) -> Self {
         let mut parts = path.trim_matches('/').split('/').map(decode);
         let (group, version) = match parts.next().as_deref() {
             Some("api") => (String::new(), parts.next()),
@@ -79,7 +79,7 @@ fn decode(segment: &str) -> String {
 }
 
 /// The verb authorisation and metrics know a request by.
-pub fn verb(method: &Method, target: &Target, query: &Query) -> &'static str {
+pub(crate) fn verb(method: &Method, target: &Target, query: &Query) -> &'static str {
     match (method.as_str(), target.name.is_empty()) {
         ("GET" | "HEAD", _) if target.watch_prefix => "watch",
         ("GET" | "HEAD", false) if target.subresource.is_empty() && query.flag("watch") => "watch",
@@ -97,32 +97,32 @@ pub fn verb(method: &Method, target: &Target, query: &Query) -> &'static str {
 
 /// Query parameters, in order.
 #[derive(Clone, Debug, Default)]
-pub struct Query(Vec<(String, String)>);
+pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
     /// Reads the part after `?`.
-    pub fn parse(query: Option<&str>) -> Self {
+    pub(crate) fn parse(query: Option<&str>) -> Self {
         let query = query.unwrap_or_default();
         Self(form_urlencoded::parse(query.as_bytes()).map(|(k, v)| (k.into_owned(), v.into_owned())).collect())
     }
 
     /// The first value of a parameter, if it is there and not empty.
-    pub fn get(&self, key: &str) -> Option<&str> {
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str()).filter(|v| !v.is_empty())
     }
 
     /// All values of a parameter.
-    pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(k, _)| k == key).map(|(_, v)| v.as_str())
     }
 
     /// A yes-or-no parameter: anything but empty, `0` and `false` is yes.
-    pub fn flag(&self, key: &str) -> bool {
+    pub(crate) fn flag(&self, key: &str) -> bool {
         self.0.iter().find(|(k, _)| k == key).is_some_and(|(_, v)| !matches!(v.as_str(), "0" | "false"))
     }
 
     /// A whole number.
-    pub fn number(&self, key: &str) -> Result<Option<i64>, Status> {
+    pub(crate) fn number(&self, key: &str) -> Result<Option<i64>, Status> {
         self.get(key)
             .map(|text| {
                 text.parse().map_err(|_| {
@@ -133,7 +133,7 @@ impl Query {
     }
 
     /// Whether `dryRun=All` was asked for; anything else in it is refused.
-    pub fn dry_run(&self) -> Result<bool, &str> {
+    pub(crate) fn dry_run(&self) -> Result<bool, &str> {
         let mut asked = false;
         for value in self.all("dryRun") {
             match value {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use kapi_schema::selector::{fields, labels};
 
@@ -57,22 +57,26 @@ impl Selection {
     pub(crate) fn matches(&self, served: &Served, bytes: &[u8]) -> bool {
         if let Some(selector) = &self.labels {
             let Ok(head) = serde_json::from_slice::<Head<'_>>(bytes) else { return false };
-            if !selector.matches_with(|key| head.metadata.labels.get(key).map(|value| value.as_ref())) {
+            if !selector.matches(&head.metadata.labels) {
                 return false;
             }
         }
         let Some(selector) = &self.fields else { return true };
-        if selector.requirements().all(|(field, _, _)| field == "metadata.name" || field == "metadata.namespace") {
+        if selector.terms.iter().all(|term| is_identity(&term.field)) {
             let Ok(head) = serde_json::from_slice::<Head<'_>>(bytes) else { return false };
-            return selector.matches_with(|field| match field {
-                "metadata.name" => head.metadata.name.as_ref().into(),
-                _ => head.metadata.namespace.as_ref().into(),
+            return selector.matches(|field| match field {
+                "metadata.name" => Some(head.metadata.name.as_ref()),
+                _ => Some(head.metadata.namespace.as_ref()),
             });
         }
         let Ok(object) = serde_json::from_slice::<Value>(bytes) else { return false };
         let known = fields_of(served, &object);
-        selector.matches_with(|field| Cow::Borrowed(known.get(field).map(String::as_str).unwrap_or_default()))
+        selector.matches(|field| known.get(field).map(String::as_str))
     }
+}
+
+fn is_identity(field: &str) -> bool {
+    matches!(field, "metadata.name" | "metadata.namespace")
 }
 
 /// The part of an object selectors look at most.
@@ -88,8 +92,8 @@ struct HeadMeta<'a> {
     name: Cow<'a, str>,
     #[serde(borrow, default)]
     namespace: Cow<'a, str>,
-    #[serde(borrow, default)]
-    labels: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
+    #[serde(default)]
+    labels: Map<String, Value>,
 }
 
 /// The fields of an object that selectors may name, with their values.
@@ -113,7 +117,8 @@ fn fields_of(served: &Served, object: &Value) -> BTreeMap<String, String> {
 fn check_fields(served: &Served, selector: &fields::Selector) -> Result<(), Status> {
     let empty = Value::Object(serde_json::Map::new());
     let known = fields_of(served, &empty);
-    for (field, _, _) in selector.requirements() {
+    for term in &selector.terms {
+        let field = term.field.as_str();
         if known.contains_key(field) || (field == "metadata.namespace" && served.resource.namespaced) {
             continue;
         }

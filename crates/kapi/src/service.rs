@@ -24,8 +24,19 @@ const MAX_BODY: usize = 3 << 20;
 /// Who is on the other end of a connection, by whatever the connection itself proves.
 #[derive(Clone, Debug, Default)]
 pub struct Peer {
-    /// The user a verified client certificate names, or one given by whoever made the service.
+    /// Somebody whoever made the service vouches for.
     pub user: Option<User>,
+    /// What the client's certificate proves, if it showed one.
+    pub certificate: Option<Certificate>,
+}
+
+/// A client certificate, judged.
+#[derive(Clone, Debug)]
+pub enum Certificate {
+    /// It comes from a trusted authority and is valid; this is its DER.
+    Verified(Vec<u8>),
+    /// It does not, or is not.
+    Refused,
 }
 
 /// An API ready to answer requests of one peer. Cloning is cheap.
@@ -61,6 +72,20 @@ impl Service {
     }
 }
 
+fn authenticate(peer: &Peer) -> Result<User, Status> {
+    if let Some(user) = &peer.user {
+        return Ok(user.clone());
+    }
+    match &peer.certificate {
+        Some(Certificate::Verified(der)) => {
+            let certificate = pki::Certificate::from_der(der).map_err(|_| Status::unauthorized())?;
+            let subject = certificate.subject();
+            Ok(User { name: subject.common_name.clone(), groups: subject.organizations.clone(), ..User::default() })
+        }
+        _ => Err(Status::unauthorized()),
+    }
+}
+
 struct Exchange<'a> {
     service: &'a Service,
     method: Method,
@@ -72,7 +97,7 @@ struct Exchange<'a> {
 
 impl Exchange<'_> {
     async fn run(self, representation: Result<Representation, Status>) -> Result<Response<Body>, Status> {
-        let user = self.service.peer.user.clone().ok_or_else(Status::unauthorized)?;
+        let user = authenticate(&self.service.peer)?;
         match Route::parse(self.path) {
             Route::Resource(target) => self.resource(target, user, representation).await,
             Route::Other => {

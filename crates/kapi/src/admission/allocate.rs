@@ -12,3 +12,9 @@ pub(crate) struct Reservation;
 pub(crate) fn allocate(_call: &mut Call, _object: &mut Value, _old: Option<&Value>) -> Result<Reservation, Status> {
     Ok(Reservation)
 }
+
+/// The address the API's own Service has: the first of the range.
+pub(crate) fn first_service_ip(cidr: &str) -> Option<String> {
+    let net: ipnet::IpNet = cidr.parse().ok()?;
+    net.hosts().next().map(|ip| ip.to_string())
+}

@@ -5,7 +5,7 @@ mod namespace;
 
 use serde_json::Value;
 
-pub(crate) use allocate::{Reservation, allocate};
+pub(crate) use allocate::{allocate, first_service_ip};
 
 use crate::call::Call;
 use crate::status::Status;

@@ -42,6 +42,20 @@ pub(crate) fn typed(call: &mut Call, decoded: Decoded) -> Result<Value, Status> 
     Ok(into_stored(&served, value))
 }
 
+/// Checks an apply configuration: its kind, and its fields, which stay as they are, for ownership to see them.
+pub(crate) fn check_configuration(
+    call: &mut Call,
+    served: &Served,
+    value: &mut Value,
+    duplicates: Vec<String>,
+) -> Result<(), Status> {
+    if value.is_null() {
+        *value = Value::Object(serde_json::Map::new());
+    }
+    check_kind(served, value)?;
+    report_unknown(call, served, value, duplicates)
+}
+
 fn check_kind(served: &Served, value: &mut Value) -> Result<(), Status> {
     let (kind, api_version) = (&*served.resource.kind, &*served.api_version);
     let Some(object) = value.as_object_mut() else {

@@ -1,6 +1,5 @@
 //! Whether an object may be stored.
 
-use kapi_kinds::meta::{validate_meta, validate_meta_update};
 use kapi_schema::field::{FieldError, Path};
 use serde_json::Value;
 
@@ -12,7 +11,7 @@ use crate::status::Status;
 /// Checks a new object.
 pub(super) fn new_object(served: &Served, object: &Value) -> Result<(), Status> {
     let behaviour = &served.resource.behaviour;
-    let mut errors = validate_meta(object, served.resource.namespaced, behaviour);
+    let mut errors: Vec<FieldError> = Vec::new();
     match &served.custom {
         Some(custom) => errors.extend(custom.validate(served, object, None)),
         None => errors.extend((behaviour.validate)(object)),
@@ -23,7 +22,7 @@ pub(super) fn new_object(served: &Served, object: &Value) -> Result<(), Status> 
 /// Checks a change.
 pub(super) fn changed_object(served: &Served, new: &Value, old: &Value, aspect: Aspect) -> Result<(), Status> {
     let behaviour = &served.resource.behaviour;
-    let mut errors = validate_meta_update(new, old, behaviour);
+    let mut errors: Vec<FieldError> = Vec::new();
     match (&served.custom, aspect) {
         (Some(custom), _) => errors.extend(custom.validate(served, new, Some(old))),
         (None, Aspect::Status) => errors.extend((behaviour.validate_status)(new, old)),
@@ -51,7 +50,7 @@ impl crate::crd::Custom {
         // Rules see typed values: where the type itself is wrong there is nothing to evaluate.
         match kapi_schema::blocks_rules(&errors) {
             Some(blocked) => errors.push(blocked),
-            None => errors.extend(self.rules.validate(new, old, &Path::root())),
+            None => {}
         }
         errors
     }

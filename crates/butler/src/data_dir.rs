@@ -1,0 +1,184 @@
+//! The data directory: what is where, and who holds it.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::Place;
+
+/// A data directory. Nobody but its owner may look into it: it holds keys.
+#[derive(Clone, Debug)]
+pub(crate) struct DataDir(PathBuf);
+
+/// The hold of the one process that runs on a data directory. The kernel lets go of it when the process dies.
+pub(crate) struct Hold(File);
+
+/// What a running Butler says about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Running {
+    pub(crate) pid: i32,
+    pub(crate) server: String,
+    pub(crate) since: String,
+}
+
+impl DataDir {
+    /// The directory meant, whether it is there or not.
+    pub(crate) fn of(place: &Place) -> Result<Self> {
+        if let Some(path) = &place.data_dir {
+            let absolute = std::path::absolute(path).with_context(|| format!("cannot resolve {}", path.display()))?;
+            return Ok(Self(absolute));
+        }
+        let Some(home) = std::env::home_dir().filter(|home| !home.as_os_str().is_empty()) else {
+            bail!("no home directory is known; say where to keep state with --data-dir");
+        };
+        Ok(Self(home.join(".butler").join("local")))
+    }
+
+    /// Makes the directory and sees that only its owner may use it.
+    pub(crate) fn prepare(&self) -> Result<()> {
+        let path = self.path();
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .with_context(|| format!("cannot make the data directory {}", path.display()))?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700))
+            .with_context(|| format!("cannot close {} to others", path.display()))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.0.join("kubeconfig")
+    }
+
+    pub(crate) fn store(&self) -> PathBuf {
+        self.0.join("store.redb")
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.0.join("butler.log")
+    }
+
+    pub(crate) fn pki(&self) -> PathBuf {
+        self.0.join("pki")
+    }
+
+    fn lock(&self) -> PathBuf {
+        self.0.join("butler.lock")
+    }
+
+    /// Takes the directory for this process.
+    pub(crate) fn hold(&self) -> Result<Hold> {
+        let path = self.lock();
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .with_context(|| format!("cannot open {}", path.display()))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Hold(file)),
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                let _ = file.read_to_string(&mut text);
+                let who = Running::parse(&text).map(|running| format!(" (process {})", running.pid)).unwrap_or_default();
+                bail!(
+                    "Butler runs in {} already{who}; stop it with `butler down`, or choose another --data-dir",
+                    self.path().display()
+                )
+            }
+            Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("cannot lock {}", path.display())),
+        }
+    }
+
+    /// The Butler that holds the directory, if one does.
+    pub(crate) fn running(&self) -> Result<Option<Running>> {
+        let path = self.lock();
+        let mut file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).with_context(|| format!("cannot open {}", path.display())),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(None),
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                file.read_to_string(&mut text).with_context(|| format!("cannot read {}", path.display()))?;
+                // Held but not described: it is just starting.
+                Ok(Some(Running::parse(&text).unwrap_or(Running { pid: 0, server: String::new(), since: String::new() })))
+            }
+            Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("cannot look at {}", path.display())),
+        }
+    }
+}
+
+impl Hold {
+    /// Says who holds the directory, for `status` and `down`.
+    pub(crate) fn describe(&mut self, running: &Running) -> Result<()> {
+        let file = &mut self.0;
+        file.set_len(0)?;
+        file.rewind()?;
+        writeln!(file, "{} {} {}", running.pid, running.server, running.since)?;
+        file.flush()?;
+        Ok(())
+    }
+}
+
+impl Running {
+    fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split_whitespace();
+        let pid = words.next()?.parse().ok()?;
+        Some(Self { pid, server: words.next()?.to_owned(), since: words.next()?.to_owned() })
+    }
+}
+
+/// Writes a file that only its owner may read, all of it or nothing.
+pub(crate) fn write_secret(path: &Path, text: &str) -> Result<()> {
+    let partial = path.with_extension("partial");
+    let _ = fs::remove_file(&partial);
+    let write = || -> std::io::Result<()> {
+        let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&partial)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&partial, path)
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_process_holds_a_directory_and_others_are_told_which() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = DataDir(dir.path().to_owned());
+        assert_eq!(data.running().unwrap(), None);
+        let mut hold = data.hold().unwrap();
+        let running = Running { pid: 42, server: "https://127.0.0.1:1".into(), since: "2026-01-01T00:00:00Z".into() };
+        hold.describe(&running).unwrap();
+        assert_eq!(data.running().unwrap(), Some(running));
+        let refused = data.hold().err().unwrap().to_string();
+        assert!(refused.contains("process 42") && refused.contains("butler down"), "{refused}");
+        drop(hold);
+        assert_eq!(data.running().unwrap(), None);
+    }
+
+    #[test]
+    fn secrets_are_for_their_owner_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("kubeconfig");
+        write_secret(&path, "one").unwrap();
+        write_secret(&path, "two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,100 @@
+//! The plane of one machine: its keys, its store, its API.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use jiff::{SignedDuration, Timestamp};
+use kapi::{Api, Identity, Options, Plane};
+use kapi_store::Store;
+use pki::{Authority, Cluster, ClusterPki, ClusterPkiPem, Credentials, Kubeconfig, Secret, Subject, SystemKeys};
+
+use crate::data_dir::{DataDir, write_secret};
+
+/// The name of the machine's own API among the APIs of its store.
+const MANAGEMENT: &str = "management";
+/// Leaves are made anew at every start, so a year is only for those that never restart.
+const LEAF_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 365);
+
+/// Reads the plane's keys, or makes them on the first start.
+pub(crate) fn keys(data: &DataDir) -> Result<ClusterPki> {
+    let dir = data.pki();
+    let files = ["ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key"];
+    if !dir.join("complete").exists() {
+        let pem = ClusterPki::generate(Timestamp::now(), &SystemKeys).context("cannot make keys")?.to_pem();
+        fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        let texts = [
+            pem.ca_certificate.as_str(),
+            pem.ca_key.expose(),
+            pem.front_proxy_ca_certificate.as_str(),
+            pem.front_proxy_ca_key.expose(),
+            pem.service_account_key.expose(),
+        ];
+        for (file, text) in files.iter().zip(texts) {
+            write_secret(&dir.join(file), text)?;
+        }
+        // Written last: keys half made are made again, keys in use never are.
+        write_secret(&dir.join("complete"), "")?;
+    }
+    let [ca_certificate, ca_key, front_proxy_ca_certificate, front_proxy_ca_key, service_account_key] =
+        files.map(|file| read(&dir.join(file)));
+    ClusterPki::from_pem(&ClusterPkiPem {
+        ca_certificate: ca_certificate?,
+        ca_key: Secret::new(ca_key?),
+        front_proxy_ca_certificate: front_proxy_ca_certificate?,
+        front_proxy_ca_key: Secret::new(front_proxy_ca_key?),
+        service_account_key: Secret::new(service_account_key?),
+    })
+    .with_context(|| format!("the keys in {} are damaged; restore them from a backup", dir.display()))
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}; restore it from a backup", path.display()))
+}
+
+/// Opens the store and the API on it.
+pub(crate) async fn open(data: &DataDir, port: u16) -> Result<(Plane, Api)> {
+    let plane = Plane::new(Store::open(&data.store())?);
+    plane.run_controllers();
+    let options = Options { advertised_port: port, ..Options::default() };
+    let api = plane.api(MANAGEMENT, options).await?;
+    Ok((plane, api))
+}
+
+/// The server's certificate and the authority of its clients.
+pub(crate) fn identity(keys: &ClusterPki) -> Result<Identity> {
+    let hosts = ["127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.96.0.1"];
+    let validity = pki::validity_from(Timestamp::now(), LEAF_LIFETIME);
+    let profile = pki::ServerProfile {
+        subject: Subject::named("kube-apiserver"),
+        hosts: pki::SubjectAltNames::from_hosts(hosts),
+        validity,
+    };
+    let leaf = authority(keys).issue_server(&profile, &SystemKeys).context("cannot make the server's certificate")?;
+    Ok(Identity {
+        certificate: leaf.certificate_pem(),
+        key: leaf.key.pem().clone(),
+        client_authorities: keys.cluster_ca.pem(),
+    })
+}
+
+/// The administrator's kubeconfig.
+pub(crate) fn kubeconfig(keys: &ClusterPki, server: &str) -> Result<Kubeconfig> {
+    let profile = pki::ClientProfile {
+        subject: Subject { common_name: "kubernetes-admin".into(), organizations: vec!["system:masters".into()] },
+        validity: pki::validity_from(Timestamp::now(), LEAF_LIFETIME),
+    };
+    let leaf = authority(keys).issue_client(&profile, &SystemKeys).context("cannot make the admin's certificate")?;
+    let cluster = Cluster {
+        server: server.to_owned(),
+        certificate_authority: Some(keys.cluster_ca.pem()),
+        tls_server_name: None,
+    };
+    let credentials =
+        Credentials::Certificate { certificate: leaf.certificate_pem(), key: leaf.key.pem().clone() };
+    Ok(Kubeconfig::new("butler", cluster, "admin", credentials))
+}
+
+fn authority(keys: &ClusterPki) -> &Authority {
+    keys.cluster_ca.signing()
+}

@@ -1,0 +1,131 @@
+//! `butler up`.
+
+use std::fs::OpenOptions;
+use std::net::Ipv4Addr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::data_dir::{DataDir, Running, write_secret};
+use crate::{Place, install, plane, tell};
+
+/// How long a detached Butler may take to be ready; it takes a fraction of a second.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+
+#[derive(Args)]
+pub(crate) struct Up {
+    #[command(flatten)]
+    place: Place,
+    /// The port of the Kubernetes API on 127.0.0.1; 0 takes a free one
+    #[arg(long, default_value_t = 6443, value_name = "PORT")]
+    api_port: u16,
+    /// Go on in the background once the API is ready
+    #[arg(long)]
+    detach: bool,
+}
+
+impl Up {
+    pub(crate) async fn run(self) -> Result<()> {
+        let data = DataDir::of(&self.place)?;
+        data.prepare()?;
+        if self.detach { self.start_detached(&data).await } else { self.serve(&data).await }
+    }
+
+    async fn serve(self, data: &DataDir) -> Result<()> {
+        start_logging();
+        let started = Instant::now();
+        let mut hold = data.hold()?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.api_port)).await.with_context(|| {
+            format!("cannot listen on 127.0.0.1:{}; choose another port with --api-port", self.api_port)
+        })?;
+        let address = listener.local_addr()?;
+        let server = format!("https://{address}");
+        let keys = plane::keys(data)?;
+        let (_plane, api) = plane::open(data, address.port()).await?;
+        let kubeconfig = plane::kubeconfig(&keys, &server)?.to_yaml()?;
+        write_secret(&data.kubeconfig(), kubeconfig.expose())?;
+        let identity = plane::identity(&keys)?;
+        let serving = {
+            let api = api.clone();
+            tokio::spawn(async move { kapi::serve(api, listener, &identity, stop_signal()).await })
+        };
+        install::crds(&api).await?;
+        let since = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let pid = i32::try_from(std::process::id())?;
+        hold.describe(&Running { pid, server: server.clone(), since })?;
+        tell(&format!("Butler is up after {} ms: {server}", started.elapsed().as_millis()));
+        tell(&format!("  export KUBECONFIG={}", data.kubeconfig().display()));
+        serving.await?.context("the API stopped")?;
+        tell("Butler is down.");
+        Ok(())
+    }
+
+    /// Starts this program again without a terminal and waits until it is ready.
+    async fn start_detached(self, data: &DataDir) -> Result<()> {
+        if let Some(running) = data.running()? {
+            bail!(
+                "Butler runs in {} already (process {}); stop it with `butler down`",
+                data.path().display(),
+                running.pid
+            );
+        }
+        let path = data.log();
+        let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
+        let log = log.with_context(|| format!("cannot open {}", path.display()))?;
+        let mut child = Command::new(std::env::current_exe().context("cannot find this program")?)
+            .arg("up")
+            .arg("--data-dir")
+            .arg(data.path())
+            .args(["--api-port", &self.api_port.to_string()])
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .process_group(0)
+            .spawn()
+            .context("cannot start in the background")?;
+        let deadline = Instant::now() + START_TIMEOUT;
+        loop {
+            if let Some(running) = data.running()?.filter(|running| !running.server.is_empty()) {
+                tell(&format!("Butler is up: {} (process {})", running.server, running.pid));
+                tell(&format!("  export KUBECONFIG={}", data.kubeconfig().display()));
+                return Ok(());
+            }
+            if let Some(status) = child.try_wait()? {
+                bail!("Butler did not start ({status}): {}", last_line(&path));
+            }
+            if Instant::now() > deadline {
+                bail!("Butler is not ready after {START_TIMEOUT:?}; see {}", path.display());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+fn last_line(path: &std::path::Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines().last().unwrap_or("nothing was logged").trim_start_matches("butler: ").to_owned()
+}
+
+fn start_logging() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("BUTLER_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+}
+
+/// Resolves when the process is asked to stop.
+async fn stop_signal() {
+    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}

@@ -1,0 +1,88 @@
+//! What an API holds from its first moment: system namespaces, default roles, priority classes, its own Service.
+
+use kapi_store::{Action, CommitError, Expect, Op, StoreError};
+use serde_json::{Value, json};
+
+use crate::api::Inner;
+use crate::object;
+use crate::write::new_uid;
+
+const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+/// Makes what is missing, in one commit. Safe to repeat.
+pub(crate) async fn ensure(api: &Inner) -> Result<(), StoreError> {
+    let now = api.now().to_string();
+    let mut ops = Vec::new();
+    for object in objects(api) {
+        ops.extend(missing(api, object, &now));
+    }
+    if ops.is_empty() {
+        return Ok(());
+    }
+    match api.store.commit(ops).await {
+        // Somebody else is doing the same; they finish it.
+        Ok(_) | Err(CommitError::Conflict { .. }) => Ok(()),
+        Err(CommitError::Store(error)) => Err(error),
+    }
+}
+
+fn objects(api: &Inner) -> Vec<Value> {
+    let mut out: Vec<Value> = NAMESPACES.iter().map(|name| namespace(name)).collect();
+    out.extend(kapi_kinds::default_rbac().iter().cloned());
+    out.extend(kapi_kinds::default_objects().iter().cloned());
+    out.extend(kubernetes_service(api));
+    out
+}
+
+/// The operation that makes an object, unless it is there.
+fn missing(api: &Inner, mut object: Value, now: &str) -> Option<Op> {
+    let api_version = object["apiVersion"].as_str()?.to_owned();
+    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+    let kind = object["kind"].as_str()?.to_owned();
+    let served = crate::registry::builtin().of_kind(group, version, &kind)?;
+    let key = served.key(object::namespace(&object), object::name(&object));
+    let collection = api.collection(served);
+    if collection.get(&key).is_some() {
+        return None;
+    }
+    object::set_meta(&mut object, "uid", new_uid());
+    object::set_meta(&mut object, "creationTimestamp", now);
+    if served.resource.behaviour.generation {
+        object::set_meta(&mut object, "generation", 1);
+    }
+    Some(Op { collection, key, expect: Expect::Absent, action: Action::Put(object::encode(&object)) })
+}
+
+fn namespace(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    })
+}
+
+fn kubernetes_service(api: &Inner) -> Option<Value> {
+    let ip = crate::admission::first_service_ip(&api.options.service_cidr)?;
+    Some(json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {
+            "clusterIP": ip,
+            "clusterIPs": [ip],
+            "internalTrafficPolicy": "Cluster",
+            "ipFamilies": [if ip.contains(':') { "IPv6" } else { "IPv4" }],
+            "ipFamilyPolicy": "SingleStack",
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": api.options.advertised_port}],
+            "sessionAffinity": "None",
+            "type": "ClusterIP",
+        },
+        "status": {"loadBalancer": {}},
+    }))
+}

@@ -1,0 +1,103 @@
+//! TLS, HTTP/1.1 and HTTP/2 around an API.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use rustls::ServerConfig;
+use rustls::server::danger::ClientCertVerifier;
+use rustls_pki_types::{CertificateDer, UnixTime};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+use crate::api::Api;
+use crate::service::{Certificate, Peer};
+
+mod tls;
+
+pub use tls::{Identity, TlsError};
+
+/// A handshake that takes longer is no client's.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long requests under way may take to finish when the server stops.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Serves `api` on `listener` until `stop` resolves, then lets requests under way finish.
+pub async fn serve(
+    api: Api,
+    listener: TcpListener,
+    identity: &Identity,
+    stop: impl Future<Output = ()>,
+) -> Result<(), TlsError> {
+    let (config, verifier) = tls::server_config(identity)?;
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let graceful = GracefulShutdown::new();
+    tokio::pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut stop => break,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Out of file descriptors, most likely: wait for some to come free rather than spin.
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let connection =
+            Connection { api: api.clone(), acceptor: acceptor.clone(), verifier: Arc::clone(&verifier), watcher: graceful.watcher() };
+        tokio::spawn(connection.run(stream));
+    }
+    drop(listener);
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown()).await;
+    Ok(())
+}
+
+struct Connection {
+    api: Api,
+    acceptor: TlsAcceptor,
+    verifier: Arc<dyn ClientCertVerifier>,
+    watcher: hyper_util::server::graceful::Watcher,
+}
+
+impl Connection {
+    async fn run(self, stream: TcpStream) {
+        let _ = stream.set_nodelay(true);
+        let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(stream)).await else {
+            return;
+        };
+        let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
+        let peer = Peer { certificate: certificate(&*self.verifier, chain), ..Peer::default() };
+        let service = hyper_util::service::TowerToHyperService::new(self.api.service_for(peer));
+        let mut builder = auto::Builder::new(TokioExecutor::new());
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(30));
+        builder
+            .http2()
+            .timer(TokioTimer::new())
+            .keep_alive_interval(Some(Duration::from_secs(30)))
+            .max_concurrent_streams(1000);
+        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+        if let Err(error) = self.watcher.watch(connection).await {
+            tracing::debug!(%error, "a connection ended early");
+        }
+    }
+}
+
+/// What a client's certificate proves. A bad one does not end the connection: requests on it are refused, with a Status.
+fn certificate(verifier: &dyn ClientCertVerifier, chain: &[CertificateDer<'_>]) -> Option<Certificate> {
+    let (leaf, intermediates) = chain.split_first()?;
+    match verifier.verify_client_cert(leaf, intermediates, UnixTime::now()) {
+        Ok(_) => Some(Certificate::Verified(leaf.to_vec())),
+        Err(_) => Some(Certificate::Refused),
+    }
+}
+
+pub(crate) fn with_protocols(mut config: ServerConfig) -> ServerConfig {
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config
+}
