@@ -1,2 +1,34 @@
-//! xtask
-fn main() {}
+//! Chores of the project: `cargo xtask <command>`.
+
+mod crds;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  crds            write the CRDs of the Butler API to crds/
+  crds --check    fail if crds/ differs from what would be written";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments.as_slice() {
+        ["crds"] => crds::write(),
+        ["crds", "--check"] => crds::check(),
+        _ => Err(anyhow::anyhow!(USAGE)),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Tells the person at the terminal.
+#[expect(clippy::print_stderr, reason = "a command line tool talks to its user")]
+fn say(text: &str) {
+    eprintln!("{text}");
+}
