@@ -1,11 +1,38 @@
-//! Developer commands: `cargo xtask <command>`.
+//! Chores of the project: `cargo xtask <command>`.
 
+mod crds;
 mod kinds;
 
-fn main() -> anyhow::Result<()> {
-    let mut args = std::env::args().skip(1);
-    match args.next().as_deref() {
-        Some("kinds") => kinds::run(args),
-        _ => anyhow::bail!("usage: cargo xtask kinds --server URL --token TOKEN [--ca FILE]"),
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  crds            write the CRDs of the Butler API to crds/
+  crds --check    fail if crds/ differs from what would be written
+  kinds --server URL --token TOKEN [--ca FILE]
+                  read the tables of built-in kinds off a real kube-apiserver";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["crds"] => crds::write(),
+        ["crds", "--check"] => crds::check(),
+        ["kinds", rest @ ..] => kinds::run(rest.iter().map(|word| (*word).to_owned())),
+        _ => Err(anyhow::anyhow!(USAGE)),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
     }
+}
+
+/// Tells the person at the terminal.
+#[expect(clippy::print_stderr, reason = "a command line tool talks to its user")]
+fn say(text: &str) {
+    eprintln!("{text}");
 }

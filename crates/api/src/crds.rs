@@ -1,0 +1,49 @@
+//! All CRDs, in one order, tidied for Kubernetes.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use kube::CustomResourceExt;
+
+use crate::{butler::*, rules::Rules};
+
+/// Every CRD of the Butler API, ordered by name.
+pub fn crds() -> Vec<CustomResourceDefinition> {
+    let mut crds = vec![finish::<TenantCluster>(tenant_cluster::root_rules())];
+    crds.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+    crds
+}
+
+/// The CRD of a kind, tidied, with the rules on its whole object (which see its name, as the derive's rules on the spec do not).
+fn finish<K: CustomResourceExt>(root_rules: Rules) -> CustomResourceDefinition {
+    let mut crd = K::crd();
+    let schemas = crd.spec.versions.iter_mut().filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut());
+    for schema in schemas {
+        tidy_schema(schema);
+        if !root_rules.is_empty() {
+            schema.x_kubernetes_validations = Some(root_rules.iter().map(Into::into).collect());
+        }
+    }
+    crd
+}
+
+/// Removes what the derive adds and Kubernetes' own generator does not: an explicit null then counts as left out, and CEL never
+/// meets one.
+fn tidy_schema(schema: &mut JSONSchemaProps) {
+    schema.nullable = None;
+    schema.title = None;
+    if let Some(words) = &mut schema.enum_ {
+        words.retain(|word| !word.0.is_null());
+    }
+    for property in schema.properties.iter_mut().flat_map(|properties| properties.values_mut()) {
+        tidy_schema(property);
+    }
+    match &mut schema.items {
+        Some(JSONSchemaPropsOrArray::Schema(item)) => tidy_schema(item),
+        Some(JSONSchemaPropsOrArray::Schemas(items)) => items.iter_mut().for_each(tidy_schema),
+        None => {}
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(value)) = &mut schema.additional_properties {
+        tidy_schema(value);
+    }
+}

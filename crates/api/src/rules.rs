@@ -1,0 +1,231 @@
+//! CEL rules, written once and used by many fields. Every message names the field and the way out.
+//!
+//! Two evaluators read them: Kubernetes' own (from 1.31) and the embedded API's. So: no `type()`, no `cel.bind`, no `semver`,
+//! no comprehension over two variables; and a guard before anything that fails at run time on bad input.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::ValidationRule;
+use serde::Serialize;
+
+/// One entry of `x-kubernetes-validations`.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rule {
+    rule: String,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_expression: Option<String>,
+}
+
+impl From<&Rule> for ValidationRule {
+    fn from(rule: &Rule) -> Self {
+        Self {
+            rule: rule.rule.clone(),
+            message: Some(rule.message.clone()),
+            message_expression: rule.message_expression.clone(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The rules of one field or object.
+pub type Rules = Vec<Rule>;
+
+/// A rule with a fixed message.
+pub fn rule(rule: impl Into<String>, message: impl Into<String>) -> Rules {
+    vec![Rule { rule: rule.into(), message: message.into(), message_expression: None }]
+}
+
+/// Several sets of rules as one.
+pub fn all(sets: impl IntoIterator<Item = Rules>) -> Rules {
+    sets.into_iter().flatten().collect()
+}
+
+/// The value may not change once it is there.
+pub fn immutable(field: &str, way_out: &str) -> Rules {
+    rule("self == oldSelf", format!("{field} cannot be changed: {way_out}"))
+}
+
+/// On an object: these optional fields stay set once they are.
+pub fn kept(fields: &[&str], way_out: &str) -> Rules {
+    let one =
+        |field: &&str| rule(format!("!has(oldSelf.{field}) || has(self.{field})"), format!("{field} cannot be removed: {way_out}"));
+    all(fields.iter().map(one))
+}
+
+/// On an object: at most one of the fields is given.
+pub fn at_most_one(fields: &[&str], way_out: &str) -> Rules {
+    rule(format!("{} <= 1", count(fields)), format!("only one of {} can be given: {way_out}", fields.join(", ")))
+}
+
+/// On an object: exactly one of the fields is given.
+pub fn exactly_one(fields: &[&str], way_out: &str) -> Rules {
+    rule(format!("{} == 1", count(fields)), format!("exactly one of {} must be given: {way_out}", fields.join(", ")))
+}
+
+/// On an object: at least one of the fields is given.
+pub fn at_least_one(fields: &[&str], way_out: &str) -> Rules {
+    let any = fields.iter().map(|f| format!("has(self.{f})")).collect::<Vec<_>>().join(" || ");
+    rule(any, format!("one of {} is missing: {way_out}", fields.join(", ")))
+}
+
+fn count(fields: &[&str]) -> String {
+    fields.iter().map(|f| format!("(has(self.{f}) ? 1 : 0)")).collect::<Vec<_>>().join(" + ")
+}
+
+/// Three digits per number keep `int()` far from overflow.
+const VERSION: &str = r"^v(0|[1-9][0-9]{0,2})\\.(0|[1-9][0-9]{0,2})\\.(0|[1-9][0-9]{0,2})$";
+
+/// `vX.Y.Z`.
+pub fn version(field: &str) -> Rules {
+    rule(format!("self.matches('{VERSION}')"), format!("{field} must be vX.Y.Z, for example v1.30.0"))
+}
+
+/// `vX.Y.Z` that only moves forward, one minor at a time.
+pub fn upgradable_version(field: &str) -> Rules {
+    let minor = |v: &str| format!("int({v}.split('.')[1])");
+    let patch = |v: &str| format!("int({v}.split('.')[2])");
+    let readable = format!("self.matches('{VERSION}') && oldSelf.matches('{VERSION}')");
+    let (old_minor, new_minor) = (minor("oldSelf"), minor("self"));
+    let same_minor = format!("{new_minor} == {old_minor} && {} >= {}", patch("self"), patch("oldSelf"));
+    let same_major = "self.find('^v[0-9]+') == oldSelf.find('^v[0-9]+')";
+    let back = "'%s cannot go from %s back to %s: choose %s or newer'";
+    let skip = "'%s cannot go from %s to %s at once: upgrade to %s.%d first'";
+    let mut rules = version(field);
+    rules.push(Rule {
+        rule: format!("!({readable}) || ({same_major} && ({new_minor} > {old_minor} || ({same_minor})))"),
+        message: format!("{field} cannot go back: choose the present version or a newer one"),
+        message_expression: Some(format!("{back}.format(['{field}', oldSelf, self, oldSelf])")),
+    });
+    rules.push(Rule {
+        rule: format!("!({readable}) || {new_minor} <= {old_minor} + 1"),
+        message: format!("{field} cannot skip a minor version: upgrade one minor at a time"),
+        message_expression: Some(format!(
+            "{skip}.format(['{field}', oldSelf, self, oldSelf.find('^v[0-9]+'), {old_minor} + 1])"
+        )),
+    });
+    rules
+}
+
+/// A length of time as Go and Kubernetes write it, such as `10m` or `1h30m`.
+pub fn duration(field: &str) -> Rules {
+    rule(
+        r"self.matches('^([0-9]{1,6}(\\.[0-9]{1,3})?(ms|s|m|h))+$')",
+        format!("{field} must be a duration, for example 30s, 10m or 1h30m"),
+    )
+}
+
+/// A network such as `10.244.0.0/16`.
+pub fn cidr(field: &str) -> Rules {
+    rule("isCIDR(self)", format!("{field} must be a CIDR, for example 10.244.0.0/16"))
+}
+
+/// An IPv4 network.
+pub fn ipv4_cidr(field: &str) -> Rules {
+    rule(
+        "isCIDR(self) && cidr(self).ip().family() == 4",
+        format!("{field} must be an IPv4 CIDR, for example 10.40.0.0/16"),
+    )
+}
+
+/// An address of either family.
+pub fn ip(field: &str) -> Rules {
+    rule("isIP(self)", format!("{field} must be an IP address, for example 10.40.0.200"))
+}
+
+/// An IPv4 address.
+pub fn ipv4(field: &str) -> Rules {
+    rule("isIP(self) && ip(self).family() == 4", format!("{field} must be an IPv4 address, for example 10.40.0.200"))
+}
+
+/// `first-last` or a CIDR, not inverted (the order of IPv6 addresses is left to the controller: CEL cannot compare them).
+pub fn address_pool(field: &str) -> Rules {
+    let (first, last) = ends_of("self");
+    let is_range = format!("self.matches('^[^-]+-[^-]+$') && isIP({first}) && isIP({last})");
+    all([
+        rule(
+            format!("isCIDR(self) || ({is_range})"),
+            format!("{field} must be first-last, for example 10.40.1.0-10.40.1.50, or a CIDR"),
+        ),
+        rule(
+            format!("!({is_range}) || ({})", in_order(&first, &last)),
+            format!("{field} is inverted: write the lower address first, both of the same family"),
+        ),
+    ])
+}
+
+/// The two halves of `first-last`. By `find`, because the API server knows a bound for the length of what it returns, and
+/// refuses rules whose cost it cannot bound.
+fn ends_of(pool: &str) -> (String, String) {
+    (format!("{pool}.find('^[^-]+')"), format!("{pool}.find('[^-]+$')"))
+}
+
+/// On an object with two address fields: the first is not above the second.
+pub fn ordered_addresses(first: &str, last: &str, field: &str) -> Rules {
+    let (a, b) = (format!("self.{first}"), format!("self.{last}"));
+    rule(
+        format!("!isIP({a}) || !isIP({b}) || ({})", in_order(&a, &b)),
+        format!("{field} is inverted: {first} must not be above {last}, and both of the same family"),
+    )
+}
+
+/// On an object: two CIDR fields share no address. Both must exist.
+pub fn cidrs_apart(a: &str, b: &str, way_out: &str) -> Rules {
+    rule(format!("!isCIDR(self.{a}) || !isCIDR(self.{b}) || !({})", cidrs_overlap(&format!("self.{a}"), &format!("self.{b}"))), {
+        format!("{a} and {b} overlap: {way_out}")
+    })
+}
+
+/// Whether two CIDR expressions share an address; both must be CIDRs.
+fn cidrs_overlap(a: &str, b: &str) -> String {
+    format!("cidr({a}).containsCIDR({b}) || cidr({b}).containsCIDR({a})")
+}
+
+/// Whether the pool expression (`first-last` or CIDR) shares an address with the CIDR expression; false when either is malformed.
+pub fn pool_overlaps_cidr(pool: &str, cidr: &str) -> String {
+    let (first, last) = ends_of(pool);
+    let as_range = range_overlaps_cidr(&first, &last, cidr);
+    format!("isCIDR({cidr}) && (isCIDR({pool}) ? ({}) : ({as_range}))", cidrs_overlap(pool, cidr))
+}
+
+/// Whether the addresses from `first` to `last` meet the CIDR; false when one of them is malformed.
+///
+/// If neither end lies in the network, the network lies wholly inside or wholly outside, so that any one of its addresses decides.
+pub fn range_overlaps_cidr(first: &str, last: &str, cidr: &str) -> String {
+    let member = format!("{cidr}.find('^[^/]+')");
+    let around = format!(
+        "ip({first}).family() == 4 && ip({last}).family() == 4 && ip({member}).family() == 4 && {} <= {} && {} <= {}",
+        ipv4_number(first),
+        ipv4_number(&member),
+        ipv4_number(&member),
+        ipv4_number(last),
+    );
+    format!(
+        "isCIDR({cidr}) && isIP({first}) && isIP({last}) && (cidr({cidr}).containsIP({first}) || cidr({cidr}).containsIP({last}) || \
+         ({around}))"
+    )
+}
+
+fn in_order(first: &str, last: &str) -> String {
+    format!(
+        "ip({first}).family() == ip({last}).family() && (ip({first}).family() == 6 || {} <= {})",
+        ipv4_number(first),
+        ipv4_number(last)
+    )
+}
+
+/// An IPv4 address as a number: CEL has no order on addresses.
+pub fn ipv4_number(address: &str) -> String {
+    let octet = |n: usize| format!("int({address}.split('.')[{n}])");
+    format!("(({} * 256 + {}) * 256 + {}) * 256 + {}", octet(0), octet(1), octet(2), octet(3))
+}
+
+/// On the root object: the name becomes part of Services, namespaces and host names, so it is one short DNS label.
+pub fn dns_label_name(kind: &str, max: usize) -> Rules {
+    rule(
+        format!("self.metadata.name.size() <= {max} && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"),
+        format!(
+            "metadata.name of a {kind} must be at most {max} characters, lower-case letters, digits and dashes, beginning with a \
+             letter: choose a shorter or plainer name"
+        ),
+    )
+}

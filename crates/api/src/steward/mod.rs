@@ -1,0 +1,1 @@
+//! Kinds of `steward.butlerlabs.dev/v1alpha1`.
