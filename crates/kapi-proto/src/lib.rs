@@ -1,0 +1,1 @@
+//! kapi-proto
