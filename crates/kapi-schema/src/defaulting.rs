@@ -109,12 +109,21 @@ mod tests {
             ("null where null is a value", json!({"n": null}), json!({"a": "x", "n": null, "spec": {"b": 1}})),
             ("null without a default", json!({"plain": null}), json!({"a": "x", "n": "x", "spec": {"b": 1}})),
             ("nested nulls", json!({"spec": {"b": null}}), json!({"a": "x", "n": "x", "spec": {"b": 1}})),
-            ("list items", json!({"list": [{}, {"c": false}]}),
-                json!({"a": "x", "n": "x", "spec": {"b": 1}, "list": [{"c": true}, {"c": false}]})),
-            ("map entries", json!({"map": {"k": {}}}),
-                json!({"a": "x", "n": "x", "spec": {"b": 1}, "map": {"k": {"d": 2}}})),
-            ("null map entries", json!({"scalars": {"k": null}}),
-                json!({"a": "x", "n": "x", "spec": {"b": 1}, "scalars": {"k": "z"}})),
+            (
+                "list items",
+                json!({"list": [{}, {"c": false}]}),
+                json!({"a": "x", "n": "x", "spec": {"b": 1}, "list": [{"c": true}, {"c": false}]}),
+            ),
+            (
+                "map entries",
+                json!({"map": {"k": {}}}),
+                json!({"a": "x", "n": "x", "spec": {"b": 1}, "map": {"k": {"d": 2}}}),
+            ),
+            (
+                "null map entries",
+                json!({"scalars": {"k": null}}),
+                json!({"a": "x", "n": "x", "spec": {"b": 1}, "scalars": {"k": "z"}}),
+            ),
         ];
         let schema = Schema::parse(&schema).unwrap();
         for (name, input, expected) in cases {

@@ -80,10 +80,9 @@ fn is_request_uri(value: &str) -> bool {
     }
     let path = rest.split('?').next().unwrap_or_default();
     let authority = path.strip_prefix("//").map(|after| after.split('/').next().unwrap_or_default());
-    let escapes_fine = |text: &str| {
-        text.match_indices('%').all(|(at, _)| text.get(at + 1..at + 3).is_some_and(is_hex))
-    };
-    escapes_fine(path) && authority.is_none_or(|host| !host.contains([' ', '<', '>', '"', '\\', '^', '`', '{', '|', '}']))
+    let escapes_fine = |text: &str| text.match_indices('%').all(|(at, _)| text.get(at + 1..at + 3).is_some_and(is_hex));
+    escapes_fine(path)
+        && authority.is_none_or(|host| !host.contains([' ', '<', '>', '"', '\\', '^', '`', '{', '|', '}']))
 }
 
 /// An address as `local@domain`, bare or as `Name <local@domain>`.
@@ -98,7 +97,8 @@ fn is_email(value: &str) -> bool {
     };
     let Some((local, domain)) = address.rsplit_once('@') else { return false };
     let atom = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c) || !c.is_ascii();
-    let dot_atom = |text: &str| !text.is_empty() && text.split('.').all(|part| !part.is_empty() && part.chars().all(atom));
+    let dot_atom =
+        |text: &str| !text.is_empty() && text.split('.').all(|part| !part.is_empty() && part.chars().all(atom));
     let quoted = local.len() > 2 && local.starts_with('"') && local.ends_with('"');
     let literal = domain.starts_with('[') && domain.ends_with(']');
     (quoted || dot_atom(local)) && (literal || dot_atom(domain))
@@ -111,9 +111,8 @@ fn is_hostname(value: &str) -> bool {
     let letter = |c: char| c.is_alphanumeric() && !c.is_ascii_digit() || !c.is_ascii();
     let inner = |c: char| c.is_ascii_digit() || letter(c);
     let labels: Vec<&str> = value.split('.').collect();
-    let label_fine = |label: &str| {
-        label.starts_with(inner) && label.ends_with(inner) && label.chars().all(|c| inner(c) || c == '-')
-    };
+    let label_fine =
+        |label: &str| label.starts_with(inner) && label.ends_with(inner) && label.chars().all(|c| inner(c) || c == '-');
     match labels.as_slice() {
         [only] => label_fine(only) && !only.contains("--"),
         [rest @ .., top] => {
@@ -338,7 +337,11 @@ mod tests {
             ("rgbcolor", &["rgb(1, 2,255)"], &["rgb(1,2,256)"]),
             ("byte", &["aGk=", "YWJj"], &["", "a"]),
             ("date", &["2024-02-29"], &["2023-02-29", "2024-2-1"]),
-            ("date-time", &["2024-01-01T00:00:00Z", "2024-01-01t01:02:03.5+01:00"], &["2024-01-01", "2024-01-01T25:00:00Z"]),
+            (
+                "date-time",
+                &["2024-01-01T00:00:00Z", "2024-01-01t01:02:03.5+01:00"],
+                &["2024-01-01", "2024-01-01T25:00:00Z"],
+            ),
             ("duration", &["1h30m", "22 ns", "3 days"], &["x", "1x"]),
             ("k8s-short-name", &["a-1"], &["A", "a."]),
             ("k8s-long-name", &["a.b"], &["a..b"]),

@@ -8,25 +8,30 @@
 //!
 //! This crate does no IO and knows no kind by name.
 
+mod cel;
 mod defaulting;
 pub mod duration;
 pub mod field;
 pub mod formats;
 pub mod go;
 mod gopattern;
-pub mod names;
 mod jsonpath;
+pub mod names;
+mod openapi;
 mod parse;
-pub mod selector;
-pub use jsonpath::JsonPath;
 mod pruning;
 mod schema;
+mod selector;
 mod trail;
 mod validate;
 
+pub use cel::{CelOutcome, CelRules};
 pub use defaulting::apply_defaults;
 pub use gopattern::LazyPattern;
+pub use jsonpath::{JsonPath, JsonPathError};
+pub use openapi::to_openapi;
 pub use parse::ParseError;
 pub use pruning::{PruneOptions, prune, unknown_fields};
-pub use validate::{blocks_rules, validate};
 pub use schema::{Additional, ListType, MapType, Node, Rule, Schema, SchemaRef, Type};
+pub use selector::{fields, labels};
+pub use validate::{blocks_rules, validate};

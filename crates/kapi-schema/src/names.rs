@@ -156,11 +156,7 @@ pub fn label_value(value: &str) -> Vec<String> {
 pub fn path_segment(value: &str) -> Vec<String> {
     match value {
         "." | ".." => vec![format!("may not be '{value}'")],
-        _ => ['/', '%']
-            .iter()
-            .filter(|c| value.contains(**c))
-            .map(|c| format!("may not contain '{c}'"))
-            .collect(),
+        _ => ['/', '%'].iter().filter(|c| value.contains(**c)).map(|c| format!("may not contain '{c}'")).collect(),
     }
 }
 
@@ -177,10 +173,7 @@ mod tests {
         assert_eq!(dns1123_subdomain("a.b-c.d"), Vec::<String>::new());
         assert_eq!(dns1123_label("a.b"), ["must not contain dots"]);
         assert_eq!(qualified_name("a.b/c_D"), Vec::<String>::new());
-        assert_eq!(
-            qualified_name("/x"),
-            ["prefix part must be non-empty"],
-        );
+        assert_eq!(qualified_name("/x"), ["prefix part must be non-empty"],);
         assert_eq!(
             label_value("a b"),
             ["a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \

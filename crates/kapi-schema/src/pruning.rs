@@ -155,22 +155,55 @@ mod tests {
             }},
         }});
         let cases: [(_, _, _, &[&str]); 9] = [
-            ("root", json!({"apiVersion": "v1", "kind": "K", "metadata": {"x": 1}, "foo": 1}),
-                json!({"apiVersion": "v1", "kind": "K", "metadata": {"x": 1}}), &["foo"]),
-            ("nested", json!({"spec": {"known": "a", "foo": {"bar": 1}}}), json!({"spec": {"known": "a"}}), &["spec.foo"]),
-            ("list", json!({"spec": {"list": [{"a": "x"}, {"b": 1}]}}), json!({"spec": {"list": [{"a": "x"}, {}]}}),
-                &["spec.list[1].b"]),
+            (
+                "root",
+                json!({"apiVersion": "v1", "kind": "K", "metadata": {"x": 1}, "foo": 1}),
+                json!({"apiVersion": "v1", "kind": "K", "metadata": {"x": 1}}),
+                &["foo"],
+            ),
+            (
+                "nested",
+                json!({"spec": {"known": "a", "foo": {"bar": 1}}}),
+                json!({"spec": {"known": "a"}}),
+                &["spec.foo"],
+            ),
+            (
+                "list",
+                json!({"spec": {"list": [{"a": "x"}, {"b": 1}]}}),
+                json!({"spec": {"list": [{"a": "x"}, {}]}}),
+                &["spec.list[1].b"],
+            ),
             ("map", json!({"spec": {"map": {"k": {"b": 1}}}}), json!({"spec": {"map": {"k": {}}}}), &["spec.map.k.b"]),
-            ("open", json!({"spec": {"open": {"x": {"y": 1}, "shut": {"z": 1}}}}),
-                json!({"spec": {"open": {"x": {"y": 1}, "shut": {}}}}), &["spec.open.shut.z"]),
-            ("anything", json!({"spec": {"anything": {"s": "x", "o": {"p": 1}, "l": [{"q": 1}]}}}),
-                json!({"spec": {"anything": {"s": "x", "o": {}, "l": [{}]}}}), &["spec.anything.l[0].q", "spec.anything.o.p"]),
-            ("embedded", json!({"spec": {"embedded": {"kind": "K", "metadata": {"name": "n"}, "foo": 1, "spec": {"b": 1}}}}),
+            (
+                "open",
+                json!({"spec": {"open": {"x": {"y": 1}, "shut": {"z": 1}}}}),
+                json!({"spec": {"open": {"x": {"y": 1}, "shut": {}}}}),
+                &["spec.open.shut.z"],
+            ),
+            (
+                "anything",
+                json!({"spec": {"anything": {"s": "x", "o": {"p": 1}, "l": [{"q": 1}]}}}),
+                json!({"spec": {"anything": {"s": "x", "o": {}, "l": [{}]}}}),
+                &["spec.anything.l[0].q", "spec.anything.o.p"],
+            ),
+            (
+                "embedded",
+                json!({"spec": {"embedded": {"kind": "K", "metadata": {"name": "n"}, "foo": 1, "spec": {"b": 1}}}}),
                 json!({"spec": {"embedded": {"kind": "K", "metadata": {"name": "n"}, "spec": {}}}}),
-                &["spec.embedded.foo", "spec.embedded.spec.b"]),
-            ("open list", json!({"spec": {"opens": [{"x": 1, "shut": {"y": 1}}]}}),
-                json!({"spec": {"opens": [{"x": 1, "shut": {}}]}}), &["spec.opens[0].shut.y"]),
-            ("a metadata that is not the root's", json!({"spec": {"metadata": {}}}), json!({"spec": {}}), &["spec.metadata"]),
+                &["spec.embedded.foo", "spec.embedded.spec.b"],
+            ),
+            (
+                "open list",
+                json!({"spec": {"opens": [{"x": 1, "shut": {"y": 1}}]}}),
+                json!({"spec": {"opens": [{"x": 1, "shut": {}}]}}),
+                &["spec.opens[0].shut.y"],
+            ),
+            (
+                "a metadata that is not the root's",
+                json!({"spec": {"metadata": {}}}),
+                json!({"spec": {}}),
+                &["spec.metadata"],
+            ),
         ];
         let schema = Schema::parse(&schema).unwrap();
         let options = PruneOptions { resource: true, track: true };

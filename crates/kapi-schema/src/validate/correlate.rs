@@ -8,7 +8,7 @@ use crate::schema::{ListType, SchemaRef};
 
 /// An old value and the new one at the same place.
 #[derive(Clone, Copy, Debug)]
-pub struct Correlated<'a> {
+pub(crate) struct Correlated<'a> {
     old: &'a Value,
     new: &'a Value,
     schema: SchemaRef<'a>,
@@ -16,37 +16,37 @@ pub struct Correlated<'a> {
 
 impl<'a> Correlated<'a> {
     /// The same place before and after.
-    pub fn new(old: &'a Value, new: &'a Value, schema: SchemaRef<'a>) -> Self {
+    pub(crate) fn new(old: &'a Value, new: &'a Value, schema: SchemaRef<'a>) -> Self {
         Self { old, new, schema }
     }
 
     /// Whether nothing changed here.
-    pub fn is_unchanged(&self) -> bool {
+    pub(crate) fn is_unchanged(&self) -> bool {
         is_same(self.old, self.new, self.schema)
     }
 
     /// The same for a field or map entry.
-    pub fn key(&self, key: &str) -> Option<Self> {
+    pub(crate) fn key(&self, key: &str) -> Option<Self> {
         let schema = self.schema.field(key)?;
         Some(Self { old: self.old.get(key)?, new: self.new.get(key)?, schema })
     }
 
     /// The items of this list as they were, to be found by their keys.
-    pub fn items(&self) -> ItemsBefore<'a> {
+    pub(crate) fn items(&self) -> ItemsBefore<'a> {
         ItemsBefore::new(Some(self.old), self.schema)
     }
 }
 
 /// The items of a list before an update, found by their keys. Lists without keys cannot tell which was which.
 #[derive(Debug, Default)]
-pub struct ItemsBefore<'a> {
+pub(crate) struct ItemsBefore<'a> {
     list: Option<SchemaRef<'a>>,
     by_key: HashMap<String, &'a Value>,
 }
 
 impl<'a> ItemsBefore<'a> {
     /// The items of `old`, if that is a list with keys.
-    pub fn new(old: Option<&'a Value>, list: SchemaRef<'a>) -> Self {
+    pub(crate) fn new(old: Option<&'a Value>, list: SchemaRef<'a>) -> Self {
         let node = list.node();
         let Some(items) = old.and_then(Value::as_array) else { return Self::default() };
         if node.list_type != ListType::Map || node.list_map_keys.is_empty() {
@@ -62,12 +62,12 @@ impl<'a> ItemsBefore<'a> {
     }
 
     /// What this item was before.
-    pub fn get(&self, item: &Value) -> Option<&'a Value> {
+    pub(crate) fn get(&self, item: &Value) -> Option<&'a Value> {
         self.by_key.get(&key_of(item, self.list?)?).copied()
     }
 
     /// What this item was before, with where to go on from there.
-    pub fn correlate(&self, item: &'a Value) -> Option<Correlated<'a>> {
+    pub(crate) fn correlate(&self, item: &'a Value) -> Option<Correlated<'a>> {
         Some(Correlated::new(self.get(item)?, item, self.list?.items()?))
     }
 }

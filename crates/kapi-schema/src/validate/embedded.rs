@@ -8,7 +8,12 @@ use crate::schema::SchemaRef;
 use crate::trail::Trail;
 
 /// What is wrong with the type and metadata of embedded resources, and of the value itself if it is a resource.
-pub(crate) fn validate_embedded(value: &Value, schema: SchemaRef<'_>, root: &Path, is_resource: bool) -> Vec<FieldError> {
+pub(crate) fn validate_embedded(
+    value: &Value,
+    schema: SchemaRef<'_>,
+    root: &Path,
+    is_resource: bool,
+) -> Vec<FieldError> {
     let mut errors = Vec::new();
     walk(value, schema, is_resource, &Trail::default(), root, &mut errors);
     errors
@@ -157,7 +162,9 @@ fn malformed(map: &Map<String, Value>) -> Option<String> {
                 }
             }
             ("finalizers", value) => return error(value, key, "[]string"),
-            ("generation" | "deletionGracePeriodSeconds", value) if !value.is_i64() => return error(value, key, "int64"),
+            ("generation" | "deletionGracePeriodSeconds", value) if !value.is_i64() => {
+                return error(value, key, "int64");
+            }
             _ => {}
         }
     }

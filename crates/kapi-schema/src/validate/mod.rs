@@ -16,7 +16,7 @@ mod value;
 
 use serde_json::Value;
 
-pub use correlate::Correlated;
+pub(crate) use correlate::{Correlated, ItemsBefore};
 pub(crate) use embedded::validate_embedded;
 
 use crate::field::{FieldError, Path};
@@ -36,26 +36,21 @@ pub fn validate(new: &Value, old: Option<&Value>, schema: SchemaRef<'_>, root: &
 }
 
 /// Only the OpenAPI checks, without list duplicates and embedded resources.
-pub(crate) fn validate_value(
-    new: &Value,
-    old: Option<&Value>,
-    schema: SchemaRef<'_>,
-    root: &Path,
-) -> Vec<FieldError> {
+pub(crate) fn validate_value(new: &Value, old: Option<&Value>, schema: SchemaRef<'_>, root: &Path) -> Vec<FieldError> {
     value::check(new, old, schema).into_iter().map(|fault| fault.into_error(root)).collect()
 }
 
 /// CEL rules do not run on objects whose types are wrong; this is what is said instead, if so.
 pub fn blocks_rules(errors: &[FieldError]) -> Option<FieldError> {
     use crate::field::ErrorKind::{NotSupported, Required, TooLong, TooMany, TypeInvalid};
-    errors.iter().any(|error| matches!(error.kind, NotSupported | Required | TooLong | TooMany | TypeInvalid)).then(|| {
-        FieldError {
+    errors.iter().any(|error| matches!(error.kind, NotSupported | Required | TooLong | TooMany | TypeInvalid)).then(
+        || FieldError {
             kind: crate::field::ErrorKind::Invalid,
             path: Path::root(),
             value: Some("null".to_owned()),
             detail: "some validation rules were not checked because the object was invalid; correct the existing \
                      errors to complete validation"
                 .to_owned(),
-        }
-    })
+        },
+    )
 }

@@ -66,7 +66,12 @@ impl Findings {
             Value::Null => "\"\"".to_owned(),
             value => printed(value),
         };
-        self.add(Fault { kind: ErrorKind::Invalid, detail: format!("{at} in body {what}"), value: Some(value), at: Some(at) });
+        self.add(Fault {
+            kind: ErrorKind::Invalid,
+            detail: format!("{at} in body {what}"),
+            value: Some(value),
+            at: Some(at),
+        });
     }
 
     fn too_many(&mut self, trail: &Trail<'_>, actual: usize, limit: u64) {
@@ -86,7 +91,13 @@ impl Findings {
         self.add(Fault { kind: ErrorKind::Invalid, at: None, value: Some("\"\"".to_owned()), detail });
     }
 
-    fn value<'a>(&mut self, value: &'a Value, schema: SchemaRef<'a>, trail: &Trail<'_>, before: Option<Correlated<'a>>) {
+    fn value<'a>(
+        &mut self,
+        value: &'a Value,
+        schema: SchemaRef<'a>,
+        trail: &Trail<'_>,
+        before: Option<Correlated<'a>>,
+    ) {
         let faults_before = self.faults.len();
         self.check(value, schema, trail, before.as_ref());
         if self.faults.len() > faults_before && before.is_some_and(|pair| pair.is_unchanged()) {
@@ -94,7 +105,13 @@ impl Findings {
         }
     }
 
-    fn check<'a>(&mut self, value: &'a Value, schema: SchemaRef<'a>, trail: &Trail<'_>, before: Option<&Correlated<'a>>) {
+    fn check<'a>(
+        &mut self,
+        value: &'a Value,
+        schema: SchemaRef<'a>,
+        trail: &Trail<'_>,
+        before: Option<&Correlated<'a>>,
+    ) {
         let node = schema.node();
         if value.is_null() {
             if let Some(ty) = node.ty

@@ -1,0 +1,37 @@
+//! `x-kubernetes-validations`: rules in CEL, checked and run as kube-apiserver does.
+//!
+//! ```text
+//!   lexer, parser, ast      from text to trees, with limits on depth and size
+//!   types, unify, checker   what a schema declares, and whether a rule fits it
+//!   signatures              the functions there are
+//!   value, eval, ops        evaluation on the object in place, with the work counted
+//!   library, strings, lists, convert, foreign    the functions themselves
+//!   rules, walk             the rules of a schema, compiled once; running them over an object
+//!   fieldpath               the `fieldPath` of rules
+//! ```
+//!
+//! Parsing and evaluation are our own, because rules are hostile input: the interpreter beneath `kube-cel` has no
+//! limits on depth or work, panics on some inputs and does no type checking. The libraries of Kubernetes are its.
+
+mod ast;
+mod checker;
+mod convert;
+mod eval;
+pub(crate) mod fieldpath;
+mod foreign;
+mod lexer;
+mod library;
+mod lists;
+mod ops;
+mod parser;
+mod rules;
+mod signatures;
+mod strings;
+mod time;
+mod types;
+mod unify;
+mod value;
+mod walk;
+
+pub use rules::{CelOutcome, CelRules};
+pub(crate) use rules::{RuleFault, check_rules};

@@ -1,0 +1,166 @@
+//! The rules of a schema, compiled once and kept with the kind.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::ast::Expr;
+use super::checker::{check, display};
+use super::fieldpath;
+use super::library::Patterns;
+use super::parser::parse;
+use super::types::{Ty, declared};
+use super::walk;
+use crate::field::{FieldError, Path};
+use crate::schema::{Additional, Rule, SchemaRef};
+
+/// An expression ready to run.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) expr: Expr,
+    pub(super) patterns: Patterns,
+}
+
+/// A rule ready to run.
+#[derive(Debug)]
+pub(super) struct CompiledRule {
+    pub(super) rule: Rule,
+    pub(super) program: Result<Program, String>,
+    pub(super) message: Option<Program>,
+    pub(super) uses_old_self: bool,
+    pub(super) field_path: Option<String>,
+}
+
+/// The rules of a schema.
+#[derive(Debug, Default)]
+pub struct CelRules {
+    pub(super) by_node: HashMap<u32, Vec<CompiledRule>>,
+    /// Nodes at or below which there are rules.
+    pub(super) on_the_way: HashSet<u32>,
+}
+
+/// What running the rules found.
+#[derive(Debug, Default)]
+pub struct CelOutcome {
+    /// Rules that do not hold.
+    pub errors: Vec<FieldError>,
+    /// Rules that did not hold before either, on values the update leaves alone: told as warnings.
+    pub warnings: Vec<FieldError>,
+}
+
+impl CelRules {
+    /// Compiles all rules of a kind's schema.
+    pub fn compile(schema: SchemaRef<'_>) -> Self {
+        let mut rules = Self::default();
+        rules.add(schema, true);
+        rules
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_node.is_empty()
+    }
+
+    /// Runs the rules over an object. Transition rules run only with an old one.
+    pub fn validate(&self, new: &Value, old: Option<&Value>, schema: SchemaRef<'_>, root: &Path) -> CelOutcome {
+        walk::run(self, new, old, schema, root)
+    }
+
+    fn add(&mut self, schema: SchemaRef<'_>, is_resource: bool) -> bool {
+        let node = schema.node();
+        let mut any = !node.rules.is_empty();
+        if any && let Some(ty) = declared(schema, is_resource) {
+            let compiled = node.rules.iter().map(|rule| compile(rule, &ty, schema)).collect();
+            self.by_node.insert(schema.id(), compiled);
+        }
+        let mut below = |rules: &mut Self, id: u32| {
+            let child = schema.at(id);
+            any |= rules.add(child, child.node().embedded_resource);
+        };
+        node.items.iter().for_each(|&id| below(self, id));
+        node.properties.values().for_each(|&id| below(self, id));
+        if let Additional::Of(id) = node.additional {
+            below(self, id);
+        }
+        if any {
+            self.on_the_way.insert(schema.id());
+        }
+        any
+    }
+}
+
+fn compile(rule: &Rule, ty: &Ty<'_>, schema: SchemaRef<'_>) -> CompiledRule {
+    let checked = check_rule(rule, ty);
+    let program = match checked.error {
+        Some(error) => Err(error),
+        None => parse(&rule.rule)
+            .map(|expr| Program { patterns: Patterns::of(&expr), expr })
+            .map_err(|fault| display(&rule.rule, &[fault])),
+    };
+    let message = match (&rule.message_expression, checked.message_error) {
+        (Some(source), None) if !source.trim().is_empty() => {
+            parse(source).ok().map(|expr| Program { patterns: Patterns::of(&expr), expr })
+        }
+        _ => None,
+    };
+    let field_path = rule
+        .field_path
+        .as_deref()
+        .and_then(|text| fieldpath::resolve(text, schema, true).ok())
+        .map(|(path, _)| path.as_str().to_owned());
+    CompiledRule { rule: rule.clone(), program, message, uses_old_self: checked.uses_old_self, field_path }
+}
+
+/// What checking a rule found.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct RuleFault {
+    /// Why the rule does not compile.
+    pub(crate) error: Option<String>,
+    /// Why its `messageExpression` does not.
+    pub(crate) message_error: Option<String>,
+    /// Whether it is a transition rule.
+    pub(crate) uses_old_self: bool,
+}
+
+/// Checks the rules of one node; none if rules cannot see values of this node at all.
+pub(crate) fn check_rules(schema: SchemaRef<'_>, is_resource: bool) -> Option<Vec<RuleFault>> {
+    let ty = declared(schema, is_resource)?;
+    Some(schema.node().rules.iter().map(|rule| check_rule(rule, &ty)).collect())
+}
+
+fn check_rule(rule: &Rule, ty: &Ty<'_>) -> RuleFault {
+    let mut found = RuleFault::default();
+    if rule.rule.trim().is_empty() {
+        return found;
+    }
+    let old_self = match rule.optional_old_self {
+        Some(true) => Ty::Optional(std::sync::Arc::new(ty.clone())),
+        _ => ty.clone(),
+    };
+    let variables = [("self", ty.clone()), ("oldSelf", old_self)];
+    let type_of = |source: &str| match parse(source) {
+        Ok(expr) => check(&expr, &variables).map(|ty| (expr, ty)).map_err(|faults| display(source, &faults)),
+        Err(fault) => Err(display(source, &[fault])),
+    };
+    match type_of(&rule.rule) {
+        Err(error) => {
+            found.error = Some(format!("compilation failed: {error}"));
+            return found;
+        }
+        Ok((expr, ty)) => {
+            if ty != Ty::Bool {
+                found.error = Some("cel expression must evaluate to a bool".into());
+                return found;
+            }
+            found.uses_old_self = expr.uses("oldSelf");
+        }
+    }
+    if let Some(source) = rule.message_expression.as_deref().filter(|source| !source.is_empty()) {
+        found.message_error = match type_of(source) {
+            Err(error) => Some(format!("messageExpression compilation failed: {error}")),
+            Ok((_, Ty::String)) => None,
+            Ok(_) => Some("messageExpression must evaluate to a string".into()),
+        };
+    }
+    found
+}
