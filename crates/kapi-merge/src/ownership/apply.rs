@@ -74,7 +74,7 @@ fn attempt(
 ) -> Result<(Value, Managed), Failure> {
     let place = Place::of(schema, &request.as_update(request.manager));
     let shape = place.shape;
-    if managed::entries_of(config).is_some_and(|entries| !entries.is_empty()) {
+    if managed::entries_of(config).is_some() {
         return Err(Failure::Other(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned())));
     }
     validate(config, shape, Duplicates::Refused)
@@ -83,7 +83,7 @@ fn attempt(
         validate(live, shape, Duplicates::Allowed)
             .map_err(|error| internal(format!("failed to create typed live object ({}): {error}", describe(live))))?;
     }
-    managed.bring_up_to_date(&place);
+    place.bring_up_to_date(&mut managed).map_err(internal)?;
 
     let writer = identity(request.manager, Operation::Apply, request.api_version, request.subresource);
     let last = managed.take(writer);
@@ -94,7 +94,7 @@ fn attempt(
         api_version: request.api_version.to_owned(),
         subresource: request.subresource.to_owned(),
         time: last_time,
-        fields: place.owned_fields.filter(field_set(config, shape)),
+        fields: field_set(config, shape).recursive_difference(place.reset_fields),
     });
 
     let object = match live {
@@ -106,11 +106,9 @@ fn attempt(
                 Some(last) => prune(merged, &last.fields, &managed, shape),
                 None => merged,
             };
-            let mut changes = compare(live, &pruned, shape)
+            let changes = compare(live, &pruned, shape)
                 .map_err(|error| internal(format!("failed to compare objects: {error}")))?;
-            changes.added = place.owned_fields.filter(changes.added);
-            changes.modified = place.owned_fields.filter(changes.modified);
-            changes.removed = place.owned_fields.filter(changes.removed);
+            let changes = place.lasting(changes);
             if !force {
                 let clashes = managed.clashes(&changes, writer);
                 if !clashes.is_empty() {

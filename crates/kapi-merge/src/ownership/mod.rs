@@ -6,7 +6,6 @@
 
 mod apply;
 mod cap;
-mod filter;
 mod last_applied;
 mod managed;
 mod manager;
@@ -19,7 +18,6 @@ mod update;
 mod validation;
 
 pub use apply::apply;
-pub use filter::OwnedFields;
 pub use manager::{MAX_MANAGER_LENGTH, manager_from_user_agent, validate_manager_name};
 pub use no_op::keep_times_of_no_op;
 pub use request::{ApplyRequest, KindOrigin, UpdateRequest};

@@ -2,8 +2,9 @@
 
 use kapi_schema::SchemaRef;
 
-use super::filter::OwnedFields;
-use crate::typed::Shape;
+use super::managed::Managed;
+use crate::fields::FieldSet;
+use crate::typed::{Comparison, Shape, reconcile};
 
 /// Where a kind comes from: it decides what a create is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +28,11 @@ pub struct UpdateRequest<'a> {
     pub now: &'a str,
     /// Where the kind comes from.
     pub origin: KindOrigin,
-    /// All versions in which the kind is served; entries of others are dropped. `api_version` always counts.
-    pub served_versions: &'a [&'a str],
-    /// Which fields a write to this endpoint can own.
-    pub owned_fields: &'a OwnedFields,
+    /// All versions the kind has, served or not, each as `apps/v1`.
+    pub versions: &'a [&'a str],
+    /// What this endpoint resets, with all below: `status` at the object itself, `spec` at its `status`. It never
+    /// counts as changed.
+    pub reset_fields: &'a FieldSet,
 }
 
 /// A server-side apply.
@@ -50,10 +52,11 @@ pub struct ApplyRequest<'a> {
     pub now: &'a str,
     /// Where the kind comes from.
     pub origin: KindOrigin,
-    /// All versions in which the kind is served; entries of others are dropped. `api_version` always counts.
-    pub served_versions: &'a [&'a str],
-    /// Which fields a write to this endpoint can own.
-    pub owned_fields: &'a OwnedFields,
+    /// All versions the kind has, served or not, each as `apps/v1`.
+    pub versions: &'a [&'a str],
+    /// What this endpoint resets, with all below: `status` at the object itself, `spec` at its `status`. It never
+    /// counts as changed.
+    pub reset_fields: &'a FieldSet,
 }
 
 impl<'a> ApplyRequest<'a> {
@@ -65,8 +68,8 @@ impl<'a> ApplyRequest<'a> {
             subresource: self.subresource,
             now: self.now,
             origin: self.origin,
-            served_versions: self.served_versions,
-            owned_fields: self.owned_fields,
+            versions: self.versions,
+            reset_fields: self.reset_fields,
         }
     }
 }
@@ -75,22 +78,49 @@ impl<'a> ApplyRequest<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
     pub(super) shape: Shape<'a>,
-    pub(super) api_version: &'a str,
-    pub(super) served_versions: &'a [&'a str],
-    pub(super) owned_fields: &'a OwnedFields,
+    pub(super) reset_fields: &'a FieldSet,
+    api_version: &'a str,
+    versions: &'a [&'a str],
+    origin: KindOrigin,
 }
 
 impl<'a> Place<'a> {
     pub(super) fn of(schema: SchemaRef<'a>, request: &UpdateRequest<'a>) -> Self {
         Self {
             shape: Shape::object(schema),
+            reset_fields: request.reset_fields,
             api_version: request.api_version,
-            served_versions: request.served_versions,
-            owned_fields: request.owned_fields,
+            versions: request.versions,
+            origin: request.origin,
         }
     }
 
-    pub(super) fn serves(&self, api_version: &str) -> bool {
-        api_version == self.api_version || self.served_versions.contains(&api_version)
+    /// Fits entries to the schema as it is today. Entries of versions the kind does not have any more are dropped
+    /// from built-in kinds; of custom kinds the real server then can judge no entry at all.
+    pub(super) fn bring_up_to_date(&self, managed: &mut Managed) -> Result<(), String> {
+        let has = |version: &str| version == self.api_version || self.versions.contains(&version);
+        match self.origin {
+            KindOrigin::BuiltIn => managed.entries.retain(|entry| has(&entry.api_version)),
+            KindOrigin::Custom => {
+                if let Some(entry) = managed.entries.iter().find(|entry| !has(&entry.api_version)) {
+                    let version = &entry.api_version;
+                    return Err(format!("request to convert CR to an invalid group/version: {version}"));
+                }
+            }
+        }
+        for entry in &mut managed.entries {
+            if let Some(fields) = reconcile(&entry.fields, self.shape) {
+                entry.fields = fields;
+            }
+        }
+        Ok(())
+    }
+
+    /// The changes without what the endpoint resets.
+    pub(super) fn lasting(&self, changes: Comparison) -> Comparison {
+        let keep = |set: FieldSet| {
+            if self.reset_fields.is_empty() { set } else { set.recursive_difference(self.reset_fields) }
+        };
+        Comparison { added: keep(changes.added), modified: keep(changes.modified), removed: keep(changes.removed) }
     }
 }

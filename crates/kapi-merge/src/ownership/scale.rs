@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::managed::{Entry, Managed, identity};
+use super::managed::{Entry, Managed};
 use crate::fields::{FieldSet, PathElement};
 
 const SCALE_VERSION: &str = "autoscaling/v1";
@@ -53,22 +53,28 @@ pub fn scale_fields_to_parent(parent: &Value, scale_entries: &[Value], fields: &
     for entry in Managed::of(Some(parent)).unwrap_or_default().entries {
         let Some(path) = fields.path(&entry.api_version) else { continue };
         if !entry.fields.contains(&path) {
-            result.put(entry);
+            result.entries.push(entry);
             continue;
         }
-        let twin = identity(&entry.manager, entry.operation, SCALE_VERSION, &entry.subresource);
-        if scale.take(twin).is_some() {
-            result.put(entry);
+        // Updaters are never found here, for their entries are of another version: theirs are made anew below.
+        if scale.take(entry.identity()).is_some() {
+            result.entries.push(entry);
             continue;
         }
         let rest = entry.fields.difference(&set_of(&path));
         if !rest.is_empty() {
-            result.put(Entry { fields: rest, ..entry });
+            result.entries.push(Entry { fields: rest, ..entry });
         }
     }
     for entry in scale.entries.into_iter().filter(|entry| entry.fields.contains(&replicas_of_scale())) {
         let path = fields.path(fields.api_version).unwrap_or_default();
-        result.put(Entry { api_version: fields.api_version.to_owned(), fields: set_of(&path), ..entry });
+        // The real server forgets the time.
+        result.entries.push(Entry {
+            api_version: fields.api_version.to_owned(),
+            fields: set_of(&path),
+            time: None,
+            ..entry
+        });
     }
     encoded(result)
 }

@@ -1,10 +1,9 @@
 //! Moving fields between managers.
 
 use super::managed::{Entry, Identity, Managed};
-use super::request::Place;
 use crate::error::{Conflict, Conflicts};
 use crate::fields::{FieldSet, path_text};
-use crate::typed::{Comparison, reconcile};
+use crate::typed::Comparison;
 
 /// A field that another manager owns and a write would change.
 #[derive(Clone, Debug)]
@@ -20,16 +19,6 @@ pub(super) fn conflicts(clashes: &[Clash]) -> Conflicts {
 }
 
 impl Managed {
-    /// Drops entries of versions no longer served, and fits the others to the schema as it is today.
-    pub(super) fn bring_up_to_date(&mut self, place: &Place<'_>) {
-        self.entries.retain(|entry| place.serves(&entry.api_version));
-        for entry in &mut self.entries {
-            if let Some(fields) = reconcile(&entry.fields, place.shape) {
-                entry.fields = fields;
-            }
-        }
-    }
-
     /// What others than `writer` own of the changed fields.
     pub(super) fn clashes(&self, changes: &Comparison, writer: Identity<'_>) -> Vec<Clash> {
         let changed = changes.modified.union(&changes.added);

@@ -65,15 +65,13 @@ pub(super) fn note_changes(
     new: &Value,
     schema: SchemaRef<'_>,
     request: &UpdateRequest<'_>,
-) -> Result<(), Mismatches> {
+) -> Result<(), String> {
+    let text = |mismatches: Mismatches| mismatches.to_string();
     let place = Place::of(schema, request);
-    validate(new, place.shape, Duplicates::Allowed)?;
-    validate(live, place.shape, Duplicates::Allowed)?;
-    managed.bring_up_to_date(&place);
-    let mut changes = compare(live, new, place.shape)?;
-    changes.added = place.owned_fields.filter(changes.added);
-    changes.modified = place.owned_fields.filter(changes.modified);
-    changes.removed = place.owned_fields.filter(changes.removed);
+    validate(new, place.shape, Duplicates::Allowed).map_err(text)?;
+    validate(live, place.shape, Duplicates::Allowed).map_err(text)?;
+    place.bring_up_to_date(managed)?;
+    let changes = place.lasting(compare(live, new, place.shape).map_err(text)?);
 
     // Everyone gives up what changed, the writer too: it gets back what it set just now.
     managed.give_up(&changes, NOBODY);
@@ -103,7 +101,8 @@ fn entries_to_start_from(live: Option<&Value>, new: &Value, request: &UpdateRequ
     }
     let Some(sent) = managed::entries_of(new) else { return of_live() };
     let is_reset = match sent.as_slice() {
-        [] => true,
+        // Custom objects lose an empty list when they are read.
+        [] => request.origin == KindOrigin::BuiltIn,
         [only] => is_blank(only),
         _ => false,
     };
