@@ -3,6 +3,7 @@
 //! Everything is sorted and one entry fills one line, so that the same server always gives the same files and a newer
 //! one gives a readable diff. Prose is left out: schemas come without descriptions, objects without their comments.
 
+mod described;
 mod objects;
 mod server;
 mod tables;
@@ -35,8 +36,9 @@ pub(crate) fn run(mut args: impl Iterator<Item = String>) -> Result<()> {
 
     let version = server.get("/version")?["gitVersion"].as_str().context("the server gives no version")?.to_owned();
     let discovery = tables::discover(&server)?;
-    let schemas = tables::schemas(&server, &discovery)?;
-    let resources = tables::resources(&server, &discovery, &schemas)?;
+    let documents = tables::documents(&server, &discovery)?;
+    let schemas = tables::schemas(&documents);
+    let resources = tables::resources(&server, &discovery, &documents, &schemas)?;
 
     let mut text = format!("{{\n\"kubernetes\":{},\n", Value::from(version));
     text += &format!("\"groups\":[\n{}\n],\n", lines(&tables::groups(&discovery)));
@@ -48,7 +50,8 @@ pub(crate) fn run(mut args: impl Iterator<Item = String>) -> Result<()> {
     write(&folder, "schemas.json", &format!("{{\n{}\n}}\n", schemas.join(",\n")))?;
 
     write(&folder, "rbac.json", &format!("[\n{}\n]\n", lines(&objects::rbac(&server)?)))?;
-    write(&folder, "objects.json", &format!("[\n{}\n]\n", lines(&objects::others(&server)?)))
+    write(&folder, "objects.json", &format!("[\n{}\n]\n", lines(&objects::others(&server)?)))?;
+    write(&folder, "described.rs", &described::source(&resources))
 }
 
 fn lines(values: &[Value]) -> String {

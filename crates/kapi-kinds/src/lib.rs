@@ -4,6 +4,7 @@
 //!   generated/  resources and schemas, read off a real kube-apiserver
 //!   behaviour/  defaulting, validation and field rules that Kubernetes keeps in code, one file per kind or family
 //!   columns/    what `kubectl get` prints
+//!   openapi/    the documents `kubectl explain` and client-side checks read
 //!   meta        the rules every object's metadata obeys
 //! ```
 //!
@@ -14,13 +15,15 @@ mod behaviour;
 mod columns;
 mod generated;
 pub mod meta;
+pub mod openapi;
 mod resource;
 mod table;
 
 pub use behaviour::{Behaviour, behaviour};
 pub use columns::{Column, Columns, Evaluate, PrintRow, columns, custom_columns, row_conditions};
 pub use generated::{
-    Group, component, default_objects, default_rbac, groups, kubernetes_version, storage_version_hash,
+    Group, component, default_objects, default_rbac, delete_returns_object, groups, kubernetes_version,
+    storage_version_hash,
 };
 pub use resource::{Resource, Subresource};
 pub use table::{builtin, component_of, schema};

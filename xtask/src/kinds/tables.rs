@@ -61,34 +61,38 @@ pub(super) fn groups(discovery: &[GroupVersion]) -> Vec<Value> {
     groups.into_iter().map(|(name, versions)| json!({"name": name, "versions": versions})).collect()
 }
 
+/// The OpenAPI documents of all group versions, in the same order.
+pub(super) fn documents(server: &Server, discovery: &[GroupVersion]) -> Result<Vec<Value>> {
+    discovery.iter().map(|gv| server.get(&format!("/openapi/v3/{}", gv.path()))).collect()
+}
+
 /// All component schemas by name, without prose.
-pub(super) fn schemas(server: &Server, discovery: &[GroupVersion]) -> Result<BTreeMap<String, Value>> {
-    let mut all = BTreeMap::new();
-    for gv in discovery {
-        let mut document = server.get(&format!("/openapi/v3/{}", gv.path()))?;
-        if let Value::Object(components) = document["components"]["schemas"].take() {
-            all.extend(components.into_iter().map(|(name, schema)| (name, without_prose(schema))));
-        }
-    }
-    Ok(all)
+pub(super) fn schemas(documents: &[Value]) -> BTreeMap<String, Value> {
+    let components = documents.iter().filter_map(|document| document["components"]["schemas"].as_object());
+    components.flatten().map(|(name, schema)| (name.clone(), without_prose(schema.clone()))).collect()
 }
 
 /// One entry per resource and version.
 pub(super) fn resources(
     server: &Server,
     discovery: &[GroupVersion],
+    documents: &[Value],
     schemas: &BTreeMap<String, Value>,
 ) -> Result<Vec<Value>> {
     let components = components_by_kind(schemas);
     let mut all = Vec::new();
-    for gv in discovery {
+    for (gv, document) in discovery.iter().zip(documents) {
         let plain = server.get(&format!("/{}", gv.path()))?;
         let hashes: BTreeMap<&str, &Value> = array(&plain["resources"])
             .iter()
             .filter_map(|resource| Some((resource["name"].as_str()?, resource.get("storageVersionHash")?)))
             .collect();
         for resource in &gv.resources {
-            all.push(entry(gv, resource, &components, &hashes)?);
+            let mut entry = entry(gv, resource, &components, &hashes)?;
+            if answers_delete_with_object(gv, &entry, document) {
+                entry["deleteReturnsObject"] = json!(true);
+            }
+            all.push(entry);
         }
     }
     Ok(all)
@@ -131,6 +135,15 @@ fn entry(
     }
     entry.insert("plural".into(), json!(plural));
     Ok(Value::Object(entry))
+}
+
+/// Whether a delete is answered with the object rather than a status.
+fn answers_delete_with_object(gv: &GroupVersion, entry: &Value, document: &Value) -> bool {
+    let namespace = if entry["namespaced"] == true { "/namespaces/{namespace}" } else { "" };
+    let path = format!("/{}{namespace}/{}/{{name}}", gv.path(), text(&entry["plural"]));
+    let answer = &document["paths"][path]["delete"]["responses"]["200"]["content"]["application/json"]["schema"];
+    let component = text(&answer["$ref"]);
+    !component.is_empty() && component.ends_with(&format!("/{}", text(&entry["component"])))
 }
 
 /// Discovery leaves the group and version of a subresource's kind empty where they are the resource's own.

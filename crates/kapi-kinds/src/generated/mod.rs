@@ -5,9 +5,12 @@
 //!   schemas.json    the component schemas, without descriptions; one line each
 //!   rbac.json       the default roles and bindings
 //!   objects.json    other objects every cluster begins with
+//!   described.rs    the Rust types whose schemas carry the descriptions
 //! ```
 //!
 //! Schemas stay text until somebody asks for one: the parsed form of all of them is larger than the server itself.
+
+pub(crate) mod described;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -57,6 +60,8 @@ pub(crate) struct Entry {
     pub(crate) verbs: Vec<&'static str>,
     pub(crate) storage_version_hash: Option<&'static str>,
     #[serde(default)]
+    pub(crate) delete_returns_object: bool,
+    #[serde(default)]
     pub(crate) subresources: Vec<Below>,
 }
 
@@ -90,6 +95,11 @@ pub fn groups() -> &'static [Group] {
 pub fn storage_version_hash(group: &str, version: &str, plural: &str) -> Option<&'static str> {
     let all = &served().resources;
     all.iter().find(|r| r.group == group && r.version == version && r.plural == plural)?.storage_version_hash
+}
+
+/// Whether a successful delete of one object is answered with the object as it was, rather than with a Status.
+pub fn delete_returns_object(group: &str, plural: &str) -> bool {
+    served().resources.iter().any(|r| r.group == group && r.plural == plural && r.delete_returns_object)
 }
 
 /// The JSON text of every component schema by name.
@@ -149,6 +159,14 @@ mod tests {
             assert_eq!(known.map(|r| r.namespaced), Some(namespaced), "{object}");
         }
         assert_eq!(default_rbac().iter().filter(|o| o["metadata"]["name"] == "cluster-admin").count(), 2);
+    }
+
+    #[test]
+    fn some_deletes_answer_with_the_object() {
+        assert!(delete_returns_object("", "pods"));
+        assert!(delete_returns_object("storage.k8s.io", "storageclasses"));
+        assert!(!delete_returns_object("apps", "deployments"));
+        assert!(!delete_returns_object("example.com", "pods"));
     }
 
     #[test]
