@@ -1,0 +1,11 @@
+//! What kubelets may do: read what their pods need, and write what is theirs.
+
+mod authorizer;
+mod graph;
+mod mirror;
+mod pod;
+mod restriction;
+
+pub(crate) use authorizer::authorize;
+pub use graph::NodeGraph;
+pub use restriction::{NodeWrite, Operation, restrict_node};
