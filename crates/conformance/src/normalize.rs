@@ -23,7 +23,10 @@ pub struct Normalizer {
     current_version: Regex,
     age: Regex,
     plumbing_port: Regex,
-    yaml_version: Regex,
+    quoted_version: Regex,
+    quoted_object: Regex,
+    recorded_version: Regex,
+    token_volume: Regex,
 }
 
 impl Normalizer {
@@ -39,7 +42,10 @@ impl Normalizer {
             current_version: Regex::new(r"current: \d+")?,
             age: Regex::new(r"^(\d+s|\d+m(\d+s)?)$")?,
             plumbing_port: Regex::new(r"127\.0\.0\.1:\d{4,5}->127\.0\.0\.1")?,
-            yaml_version: Regex::new(r#"resourceVersion: "\d+""#)?,
+            quoted_version: Regex::new(r#"(resourceVersion\\*"?: ?\\*)"\d+"#)?,
+            recorded_version: Regex::new(r"in record \(\d+\)")?,
+            token_volume: Regex::new("kube-api-access-[a-z0-9]{5}")?,
+            quoted_object: Regex::new(r#"Invalid value: "\{\\".*\}": "#)?,
         })
     }
 
@@ -89,6 +95,7 @@ impl<'a> CaseNames<'a> {
                 if let Some(version) = object_version(map).filter(|_| !is_bookmark) {
                     self.versions.insert(version);
                 }
+                self.versions.extend(map.get(PICKED_VERSION).and_then(version_of));
                 let text = |key: &str| map.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
                 if let (Some(prefix), Some(name)) = (text("generateName"), text("name"))
                     && name.len() > prefix.len()
@@ -146,6 +153,8 @@ impl<'a> CaseNames<'a> {
             let Some(value) = map.remove(&key) else { continue };
             let value = match (key.as_str(), value) {
                 ("metadata", Value::Object(metadata)) => self.metadata(metadata, version),
+                (PICKED_VERSION, value) => version_of(&value).map_or(value, |version| self.object_rank(version).into()),
+                ("/metadata/continue", Value::String(token)) if !token.is_empty() => "<continue>".into(),
                 ("nodePort" | "healthCheckNodePort", Value::Number(port)) => self.node_port(port),
                 ("cells", Value::Array(cells)) => cells.into_iter().map(|cell| self.cell(cell)).collect(),
                 (_, value) => self.value(value, bookmark && key == "object"),
@@ -159,10 +168,7 @@ impl<'a> CaseNames<'a> {
         let seen = metadata.get("resourceVersion").and_then(Value::as_str).map(str::to_owned);
         if let Some(seen) = seen.filter(|seen| !seen.is_empty()) {
             let text = match (version, seen.parse::<u64>()) {
-                (Some(version), _) => {
-                    self.newest_seen = self.newest_seen.max(version);
-                    format!("<rv{}>", self.versions.range(..=version).count())
-                }
+                (Some(version), _) => self.object_rank(version),
                 (None, Ok(0)) => "0".to_owned(),
                 (None, Ok(version)) if version < self.newest_seen => "<rv-old>".to_owned(),
                 (None, Ok(_)) => "<rv>".to_owned(),
@@ -176,6 +182,11 @@ impl<'a> CaseNames<'a> {
             *token = "<continue>".to_owned();
         }
         self.object(metadata, false)
+    }
+
+    fn object_rank(&mut self, version: u64) -> String {
+        self.newest_seen = self.newest_seen.max(version);
+        format!("<rv{}>", self.versions.range(..=version).count())
     }
 
     fn node_port(&mut self, port: serde_json::Number) -> Value {
@@ -213,9 +224,19 @@ impl<'a> CaseNames<'a> {
         text = patterns.certificate_hash.replace_all(&text, "X509SHA256=<hash>").into_owned();
         text = patterns.too_old.replace_all(&text, "too old resource version: $1 (<rv>)").into_owned();
         text = patterns.current_version.replace_all(&text, "current: <rv>").into_owned();
-        text = patterns.yaml_version.replace_all(&text, r#"resourceVersion: "<rv>""#).into_owned();
+        text = patterns.quoted_object.replace_all(&text, r#"Invalid value: "<object>": "#).into_owned();
+        text = patterns.quoted_version.replace_all(&text, r#"$1"<rv>"#).into_owned();
+        text = patterns.recorded_version.replace_all(&text, "in record (<rv>)").into_owned();
+        text = patterns.token_volume.replace_all(&text, "kube-api-access-<generated>").into_owned();
         patterns.plumbing_port.replace_all(&text, "127.0.0.1:<port>->127.0.0.1").into_owned()
     }
+}
+
+/// The key under which a step that records only parts of an answer keeps the version of an object.
+const PICKED_VERSION: &str = "/metadata/resourceVersion";
+
+fn version_of(value: &Value) -> Option<u64> {
+    value.as_str()?.parse().ok().filter(|version| *version > 0)
 }
 
 /// The resourceVersion of an object, not of a list.
@@ -226,7 +247,7 @@ fn object_version(map: &Map<String, Value>) -> Option<u64> {
     if map.get("kind").and_then(Value::as_str) == Some("Status") {
         return None;
     }
-    map.get("metadata")?.get("resourceVersion")?.as_str()?.parse().ok().filter(|version| *version > 0)
+    map.get("metadata")?.get("resourceVersion").and_then(version_of)
 }
 
 fn sorted(map: &Map<String, Value>) -> Vec<&String> {

@@ -23,6 +23,8 @@ macro_rules! areas {
 
 areas! {
     create get_list update patch_json patch_merge patch_strategic apply apply_conflicts managed_fields
+    watch watch_bookmarks streaming_list limit_continue resource_version selectors delete finalizers gc_owner_refs
+    delete_collection namespaces subresources
 }
 
 /// An object with a name and nothing else.
