@@ -1,0 +1,47 @@
+//! Compares the golden transcripts with a real kube-apiserver, where one can be started, and with the embedded API.
+//! Arguments are parts of `area/name`; without any all cases run.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use conformance::cases;
+use conformance::known::KNOWN;
+use conformance::real::{Programs, RealServer};
+use conformance::suite::{check, print, select};
+use conformance::target::Target;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<ExitCode> {
+    let filters: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let chosen = select(cases::all(), &filters);
+    let complete = filters.is_empty();
+    let mut out = std::io::stdout();
+    let mut well = true;
+    match Programs::find() {
+        Err(why) => writeln!(out, "skipped: the real kube-apiserver: {why}")?,
+        Ok(programs) => {
+            let server = RealServer::start(&programs).await?;
+            let report = check(server.target.clone(), &chosen, &[], complete).await?;
+            well &= print(&mut out, &server.target.name, &report)?;
+        }
+    }
+    match embedded()? {
+        None => writeln!(out, "skipped: the embedded API: BUTLER_TEST_EMBEDDED_KUBECONFIG is not set")?,
+        Some(target) => {
+            let report = check(Arc::new(target), &chosen, KNOWN, complete).await?;
+            well &= print(&mut out, "the embedded API", &report)?;
+        }
+    }
+    Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The embedded API: for now one that was started elsewhere.
+fn embedded() -> anyhow::Result<Option<Target>> {
+    let Some(kubeconfig) = std::env::var_os("BUTLER_TEST_EMBEDDED_KUBECONFIG").map(PathBuf::from) else {
+        return Ok(None);
+    };
+    let client_ca = std::env::var_os("BUTLER_TEST_EMBEDDED_CLIENT_CA").map(PathBuf::from);
+    Target::from_kubeconfig("the embedded API", &kubeconfig, client_ca.as_deref()).map(Some)
+}
