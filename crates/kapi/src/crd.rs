@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kapi_kinds::{Behaviour, Resource, Subresource};
-use kapi_schema::{JsonPath, Schema};
+use kapi_schema::{CelRules, JsonPath, Schema};
 use serde_json::Value;
 
 use crate::registry::{Served, api_version};
@@ -22,6 +22,8 @@ pub struct Custom {
     pub definition_revision: u64,
     /// Fields selectors may name, with where they are.
     pub selectable: Vec<(String, JsonPath)>,
+    /// CEL rules, compiled.
+    pub rules: CelRules,
     /// The schema as OpenAPI, for serving documents.
     pub openapi: Value,
 }
@@ -78,6 +80,11 @@ fn served_version(definition: &Value, spec: &Value, version: &Value, stored: &st
             selectable.push((path.trim_start_matches('.').to_owned(), parsed));
         }
     }
+    let rules = CelRules::compile(schema.root());
+    let columns = kapi_kinds::custom_columns(&version["additionalPrinterColumns"], |path| {
+        let path = JsonPath::parse(path).ok()?;
+        Some(Box::new(move |object: &Value| path.eval(object).first().map(|found| (*found).clone())))
+    });
     let resource = Resource {
         group: Arc::from(group),
         version: Arc::from(name),
@@ -94,7 +101,7 @@ fn served_version(definition: &Value, spec: &Value, version: &Value, stored: &st
         subresources: subresources(group, name, kind, has_status, scale.is_some()),
         schema,
         behaviour: Behaviour { generation: true, ..Behaviour::default() },
-        columns: kapi_kinds::columns("", ""),
+        columns,
     };
     Some(Served {
         api_version: api_version(group, name),
@@ -113,6 +120,7 @@ fn served_version(definition: &Value, spec: &Value, version: &Value, stored: &st
             scale,
             definition_revision: crate::object::revision(definition),
             selectable,
+            rules,
             openapi,
         })),
         resource: Arc::new(resource),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use kapi_schema::selector::{fields, labels};
+use kapi_schema::{fields, labels};
 
 use crate::call::Call;
 use crate::registry::Served;

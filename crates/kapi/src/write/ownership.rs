@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use kapi_merge::{ApplyError, ApplyRequest, Conflict, KindOrigin, OwnedFields, UpdateRequest};
+use kapi_merge::{ApplyError, ApplyRequest, Conflict, FieldSet, KindOrigin, UpdateRequest};
 use kapi_schema::field::{FieldError, Path};
 use serde_json::Value;
 
@@ -11,19 +11,18 @@ use crate::call::Call;
 use crate::registry::Served;
 use crate::status::{Cause, Status};
 
-static ALL: OwnedFields = OwnedFields::All;
-static NOT_STATUS: LazyLock<OwnedFields> = LazyLock::new(|| OwnedFields::except_top_level(&["status"]));
-static NOT_SPEC: LazyLock<OwnedFields> = LazyLock::new(|| OwnedFields::except_top_level(&["spec"]));
-static NEITHER_SPEC_NOR_METADATA: LazyLock<OwnedFields> =
-    LazyLock::new(|| OwnedFields::except_top_level(&["spec", "metadata"]));
+static NOTHING: LazyLock<FieldSet> = LazyLock::new(FieldSet::new);
+static STATUS: LazyLock<FieldSet> = LazyLock::new(|| FieldSet::of_fields(&[&["status"]]));
+static SPEC: LazyLock<FieldSet> = LazyLock::new(|| FieldSet::of_fields(&[&["spec"]]));
+static SPEC_AND_METADATA: LazyLock<FieldSet> = LazyLock::new(|| FieldSet::of_fields(&[&["spec"], &["metadata"]]));
 
-/// What a write to an endpoint can own: the rest it resets.
-fn owned_fields(served: &Served, aspect: Aspect) -> &'static OwnedFields {
+/// What a write to an endpoint resets, and so cannot own.
+fn reset_fields(served: &Served, aspect: Aspect) -> &'static FieldSet {
     match aspect {
-        Aspect::Main if served.has_subresource("status") => &NOT_STATUS,
-        Aspect::Status if served.custom.is_some() => &NEITHER_SPEC_NOR_METADATA,
-        Aspect::Status => &NOT_SPEC,
-        Aspect::Main | Aspect::Part(_) => &ALL,
+        Aspect::Main if served.has_subresource("status") => &STATUS,
+        Aspect::Status if served.custom.is_some() => &SPEC_AND_METADATA,
+        Aspect::Status => &SPEC,
+        Aspect::Main | Aspect::Part(_) => &NOTHING,
     }
 }
 
@@ -55,8 +54,8 @@ pub(super) fn track(call: &Call, live: Option<&Value>, new: &mut Value, aspect: 
         subresource: aspect.subresource(),
         now: &call.timestamp(),
         origin: origin(served),
-        served_versions: &versions,
-        owned_fields: owned_fields(served, aspect),
+        versions: &versions,
+        reset_fields: reset_fields(served, aspect),
     };
     kapi_merge::track_update(live, new, served.resource.schema.root(), &request);
     Ok(())
@@ -84,8 +83,8 @@ pub(crate) fn apply_configuration(
         subresource: aspect.subresource(),
         now: &call.timestamp(),
         origin: origin(served),
-        served_versions: &versions,
-        owned_fields: owned_fields(served, aspect),
+        versions: &versions,
+        reset_fields: reset_fields(served, aspect),
     };
     kapi_merge::apply(live, configuration, served.resource.schema.root(), &request).map_err(apply_status)
 }

@@ -50,7 +50,10 @@ impl crate::crd::Custom {
         // Rules see typed values: where the type itself is wrong there is nothing to evaluate.
         match kapi_schema::blocks_rules(&errors) {
             Some(blocked) => errors.push(blocked),
-            None => {}
+            None => {
+                let found = self.rules.validate(new, old, schema, &Path::root());
+                errors.extend(found.errors);
+            }
         }
         errors
     }
