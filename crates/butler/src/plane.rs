@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use jiff::{SignedDuration, Timestamp};
-use kapi::{Api, Identity, Options, Plane};
+use kapi::{Api, Identity, Options, Plane, Security};
 use kapi_store::Store;
 use pki::{Authority, Cluster, ClusterPki, ClusterPkiPem, Credentials, Kubeconfig, Secret, Subject, SystemKeys};
 
@@ -53,10 +54,15 @@ fn read(path: &Path) -> Result<String> {
 }
 
 /// Opens the store and the API on it.
-pub(crate) async fn open(data: &DataDir, port: u16) -> Result<(Plane, Api)> {
+pub(crate) async fn open(data: &DataDir, keys: ClusterPki, port: u16) -> Result<(Plane, Api)> {
     let plane = Plane::new(Store::open(&data.store())?);
     plane.run_controllers();
-    let options = Options { advertised_port: port, ..Options::default() };
+    let security = Security {
+        client_authorities: Some(keys.cluster_ca.pem()),
+        service_account_key: Some(Arc::new(keys.service_account_key)),
+        ..Security::default()
+    };
+    let options = Options { advertised_port: port, security, ..Options::default() };
     let api = plane.api(MANAGEMENT, options).await?;
     Ok((plane, api))
 }
@@ -71,11 +77,7 @@ pub(crate) fn identity(keys: &ClusterPki) -> Result<Identity> {
         validity,
     };
     let leaf = authority(keys).issue_server(&profile, &SystemKeys).context("cannot make the server's certificate")?;
-    Ok(Identity {
-        certificate: leaf.certificate_pem(),
-        key: leaf.key.pem().clone(),
-        client_authorities: keys.cluster_ca.pem(),
-    })
+    Ok(Identity { certificate: leaf.certificate_pem(), key: leaf.key.pem().clone() })
 }
 
 /// The administrator's kubeconfig.

@@ -47,10 +47,10 @@ impl Up {
         let address = listener.local_addr()?;
         let server = format!("https://{address}");
         let keys = plane::keys(data)?;
-        let (_plane, api) = plane::open(data, address.port()).await?;
         let kubeconfig = plane::kubeconfig(&keys, &server)?.to_yaml()?;
         write_secret(&data.kubeconfig(), kubeconfig.expose())?;
         let identity = plane::identity(&keys)?;
+        let (_plane, api) = plane::open(data, keys, address.port()).await?;
         let serving = {
             let api = api.clone();
             tokio::spawn(async move { kapi::serve(api, listener, &identity, stop_signal()).await })

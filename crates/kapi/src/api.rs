@@ -8,6 +8,7 @@ use kapi_store::{Collection, Event, Observer, Store, StoreError};
 use parking_lot::RwLock;
 use tokio::sync::mpsc;
 
+use crate::auth::{Auth, Security};
 use crate::controllers::{self, Message, Notice};
 use crate::{bootstrap, crd};
 use crate::registry::{self, Groups, Served};
@@ -23,6 +24,8 @@ pub struct Options {
     pub advertised_port: u16,
     /// The version the API reports.
     pub version: String,
+    /// Whom the API believes, and what it signs with.
+    pub security: Security,
     /// Tells the time.
     pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 }
@@ -34,6 +37,7 @@ impl Default for Options {
             node_ports: 30000..=32767,
             advertised_port: 6443,
             version: "v1.34.4".into(),
+            security: Security::default(),
             clock: Arc::new(Timestamp::now),
         }
     }
@@ -62,7 +66,19 @@ pub(crate) struct Inner {
     pub(crate) name: Arc<str>,
     pub(crate) store: Store,
     pub(crate) options: Options,
+    pub(crate) auth: Auth,
     custom: RwLock<Arc<Groups>>,
+}
+
+/// An API cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A key or certificate it was given is unusable.
+    #[error("the security settings are unusable")]
+    Security(#[from] pki::PkiError),
 }
 
 impl Plane {
@@ -93,28 +109,29 @@ impl Plane {
     }
 
     /// The API of this name, opened on first use with what every API holds from the start.
-    pub async fn api(&self, name: &str, options: Options) -> Result<Api, StoreError> {
+    pub async fn api(&self, name: &str, options: Options) -> Result<Api, ApiError> {
         let found = self.shared.apis.read().get(name).cloned();
         let inner = match found {
             Some(found) => found,
-            None => self.open(name, options),
+            None => self.open(name, options)?,
         };
         bootstrap::ensure(&inner).await?;
         Ok(Api { inner })
     }
 
-    fn open(&self, name: &str, options: Options) -> Arc<Inner> {
-        let mut apis = self.shared.apis.write();
+    fn open(&self, name: &str, options: Options) -> Result<Arc<Inner>, ApiError> {
         let name: Arc<str> = Arc::from(name);
-        let entry = apis.entry(Arc::clone(&name));
-        let inner = entry.or_insert_with(|| {
-            let store = self.shared.store.clone();
-            let inner = Arc::new(Inner { name, store, options, custom: RwLock::default() });
-            inner.load_custom();
-            self.shared.tell(Message::Opened(Arc::clone(&inner)));
-            inner
-        });
-        Arc::clone(inner)
+        let store = self.shared.store.clone();
+        let auth = Auth::new(&options.security, &store, &name)?;
+        let mut apis = self.shared.apis.write();
+        if let Some(found) = apis.get(&name) {
+            return Ok(Arc::clone(found));
+        }
+        let inner = Arc::new(Inner { name: Arc::clone(&name), store, options, auth, custom: RwLock::default() });
+        inner.load();
+        self.shared.tell(Message::Opened(Arc::clone(&inner)));
+        apis.insert(name, Arc::clone(&inner));
+        Ok(inner)
     }
 }
 
@@ -210,6 +227,19 @@ impl Inner {
     fn committed(&self, resource: &str, event: &Event) {
         if resource == crd::COLLECTION {
             self.custom_changed(&event.key, event);
+        }
+        self.auth.changed(resource, event);
+    }
+
+    /// Takes in what is stored already.
+    fn load(&self) {
+        self.load_custom();
+        let prefix = format!("{}/", self.name);
+        for collection in self.store.collections(&prefix) {
+            let Some(resource) = collection.name().strip_prefix(&prefix) else { continue };
+            for item in collection.list("", None, usize::MAX).items {
+                self.auth.observe(resource, &item.key, Some(&item.bytes));
+            }
         }
     }
 

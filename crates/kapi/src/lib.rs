@@ -15,6 +15,7 @@
 
 pub mod api;
 mod admission;
+mod auth;
 mod bootstrap;
 mod controllers;
 mod call;
@@ -34,9 +35,10 @@ mod service;
 mod status;
 mod write;
 
-pub use api::{Api, Options, Plane};
-pub use kapi_auth::User;
+pub use api::{Api, ApiError, Options, Plane};
+pub use auth::Security;
+pub use kapi_auth::{StaticTokens, User};
 pub use respond::Body;
 pub use server::{Identity, TlsError, serve};
-pub use service::{Certificate, Peer, Service};
+pub use service::{Peer, Service};
 pub use status::{Cause, Details, Status};

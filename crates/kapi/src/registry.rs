@@ -33,6 +33,14 @@ impl Served {
         Named { group: &self.resource.group, plural: &self.resource.plural }
     }
 
+    /// A subresource as messages name it.
+    pub(crate) fn named_sub(&self, subresource: &'static str) -> Named<'_> {
+        match subresource {
+            "binding" => Named { group: "", plural: "pods/binding" },
+            _ => self.named(),
+        }
+    }
+
     /// Whether this is the built-in kind `kind` of `group`.
     pub fn is(&self, group: &str, kind: &str) -> bool {
         self.custom.is_none() && &*self.resource.group == group && &*self.resource.kind == kind

@@ -7,13 +7,11 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use rustls::ServerConfig;
-use rustls::server::danger::ClientCertVerifier;
-use rustls_pki_types::{CertificateDer, UnixTime};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use crate::api::Api;
-use crate::service::{Certificate, Peer};
+use crate::service::Peer;
 
 mod tls;
 
@@ -31,7 +29,7 @@ pub async fn serve(
     identity: &Identity,
     stop: impl Future<Output = ()>,
 ) -> Result<(), TlsError> {
-    let (config, verifier) = tls::server_config(identity)?;
+    let config = tls::server_config(identity)?;
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let graceful = GracefulShutdown::new();
     tokio::pin!(stop);
@@ -49,8 +47,7 @@ pub async fn serve(
                 continue;
             }
         };
-        let connection =
-            Connection { api: api.clone(), acceptor: acceptor.clone(), verifier: Arc::clone(&verifier), watcher: graceful.watcher() };
+        let connection = Connection { api: api.clone(), acceptor: acceptor.clone(), watcher: graceful.watcher() };
         tokio::spawn(connection.run(stream));
     }
     drop(listener);
@@ -61,7 +58,6 @@ pub async fn serve(
 struct Connection {
     api: Api,
     acceptor: TlsAcceptor,
-    verifier: Arc<dyn ClientCertVerifier>,
     watcher: hyper_util::server::graceful::Watcher,
 }
 
@@ -72,7 +68,7 @@ impl Connection {
             return;
         };
         let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
-        let peer = Peer { certificate: certificate(&*self.verifier, chain), ..Peer::default() };
+        let peer = Peer { certificates: chain.iter().map(|der| der.to_vec()).collect(), ..Peer::default() };
         let service = hyper_util::service::TowerToHyperService::new(self.api.service_for(peer));
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(30));
@@ -85,15 +81,6 @@ impl Connection {
         if let Err(error) = self.watcher.watch(connection).await {
             tracing::debug!(%error, "a connection ended early");
         }
-    }
-}
-
-/// What a client's certificate proves. A bad one does not end the connection: requests on it are refused, with a Status.
-fn certificate(verifier: &dyn ClientCertVerifier, chain: &[CertificateDer<'_>]) -> Option<Certificate> {
-    let (leaf, intermediates) = chain.split_first()?;
-    match verifier.verify_client_cert(leaf, intermediates, UnixTime::now()) {
-        Ok(_) => Some(Certificate::Verified(leaf.to_vec())),
-        Err(_) => Some(Certificate::Refused),
     }
 }
 

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use kapi_auth::User;
+use kapi_auth::{Attributes, User, parse_field_selector};
 
 use crate::api::{Api, Inner};
 use crate::call::Call;
@@ -26,17 +26,8 @@ const MAX_BODY: usize = 3 << 20;
 pub struct Peer {
     /// Somebody whoever made the service vouches for.
     pub user: Option<User>,
-    /// What the client's certificate proves, if it showed one.
-    pub certificate: Option<Certificate>,
-}
-
-/// A client certificate, judged.
-#[derive(Clone, Debug)]
-pub enum Certificate {
-    /// It comes from a trusted authority and is valid; this is its DER.
-    Verified(Vec<u8>),
-    /// It does not, or is not.
-    Refused,
+    /// The certificates the client showed, DER, its own first. They are judged with each request.
+    pub certificates: Arc<[Vec<u8>]>,
 }
 
 /// An API ready to answer requests of one peer. Cloning is cheap.
@@ -72,20 +63,6 @@ impl Service {
     }
 }
 
-fn authenticate(peer: &Peer) -> Result<User, Status> {
-    if let Some(user) = &peer.user {
-        return Ok(user.clone());
-    }
-    match &peer.certificate {
-        Some(Certificate::Verified(der)) => {
-            let certificate = pki::Certificate::from_der(der).map_err(|_| Status::unauthorized())?;
-            let subject = certificate.subject();
-            Ok(User { name: subject.common_name.clone(), groups: subject.organizations.clone(), ..User::default() })
-        }
-        _ => Err(Status::unauthorized()),
-    }
-}
-
 struct Exchange<'a> {
     service: &'a Service,
     method: Method,
@@ -97,10 +74,16 @@ struct Exchange<'a> {
 
 impl Exchange<'_> {
     async fn run(self, representation: Result<Representation, Status>) -> Result<Response<Body>, Status> {
-        let user = authenticate(&self.service.peer)?;
+        let (api, peer) = (&self.service.api, &self.service.peer);
+        let user = match &peer.user {
+            Some(user) => api.auth.impersonated(user.clone(), &self.headers)?,
+            None => api.auth.user(&peer.certificates, &self.headers, api.now())?,
+        };
         match Route::parse(self.path) {
             Route::Resource(target) => self.resource(target, user, representation).await,
             Route::Other => {
+                let verb = self.method.as_str().to_ascii_lowercase();
+                api.auth.authorize(&Attributes::path(&user, &verb, self.path))?;
                 crate::documents::answer(&self.service.api, &self.method, self.path, &self.headers, &self.query)
             }
         }
@@ -113,10 +96,11 @@ impl Exchange<'_> {
         representation: Result<Representation, Status>,
     ) -> Result<Response<Body>, Status> {
         let api = &self.service.api;
+        let verb = verb(&self.method, &target, &self.query);
+        authorize(api, &user, verb, &target, &self.query)?;
         let Some(served) = api.find(&target.group, &target.version, &target.resource) else {
             return Ok(respond::text(404, "text/plain; charset=utf-8", "404 page not found\n"));
         };
-        let verb = verb(&self.method, &target, &self.query);
         let representation = representation?;
         let mut call = Call {
             api: Arc::clone(api),
@@ -132,6 +116,30 @@ impl Exchange<'_> {
         let answer = handlers::handle(&self.method, verb, &mut call).await?;
         respond::respond(&call, &representation, answer)
     }
+}
+
+/// Refuses a request on a resource that the user may not make.
+fn authorize(api: &Inner, user: &User, verb: &str, target: &Target, query: &Query) -> Result<(), Status> {
+    let fields = match (verb, query.get("fieldSelector")) {
+        ("list" | "watch" | "deletecollection", Some(selector)) => parse_field_selector(selector).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let selected = fields.iter().find(|field| field.equal && field.field == "metadata.name").map(|field| field.value.as_str());
+    let name = if target.name.is_empty() { selected.unwrap_or_default() } else { &target.name };
+    // A namespace is its own scope: reading `namespaces/x` is asked about within x, and named.
+    api.auth.authorize(&Attributes {
+        user,
+        verb,
+        is_resource: true,
+        group: &target.group,
+        version: &target.version,
+        resource: &target.resource,
+        subresource: &target.subresource,
+        namespace: &target.namespace,
+        name,
+        path: "",
+        fields: &fields,
+    })
 }
 
 impl<B> tower::Service<Request<B>> for Service

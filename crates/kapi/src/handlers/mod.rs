@@ -4,8 +4,11 @@ mod create;
 mod delete;
 mod get;
 mod list;
+mod parts;
 mod patch;
+mod review;
 mod scale;
+mod token;
 mod update;
 pub(crate) mod watch;
 
@@ -19,6 +22,11 @@ use crate::write::Aspect;
 pub(crate) async fn handle(method: &Method, verb: &str, call: &mut Call) -> Result<Answer, Status> {
     if !call.target.subresource.is_empty() {
         return subresource(method, call).await;
+    }
+    if verb == "create"
+        && let Some(reviewed) = review::answer(call)
+    {
+        return reviewed;
     }
     if !call.served.has_verb(verb) || (verb == "create" && needs_namespace(call)) {
         return Err(not_allowed());
@@ -53,6 +61,18 @@ async fn subresource(method: &Method, call: &mut Call) -> Result<Answer, Status>
         ("scale", "GET") => scale::get(call),
         ("scale", "PUT") => scale::update(call).await,
         ("scale", "PATCH") => scale::patch(call).await,
+        ("token", "POST") => token::create(call),
+        ("binding", "POST") => parts::bind(call).await,
+        ("eviction", "POST") => parts::evict(call).await,
+        ("finalize", "PUT") => parts::finalize(call).await,
+        ("approval", "GET") => get::get(call),
+        ("approval", "PUT") => parts::approve(call).await,
+        ("approval", "PATCH") => parts::approve_by_patch(call).await,
+        ("ephemeralcontainers" | "resize", "GET") => get::get(call),
+        ("ephemeralcontainers", "PUT") => update::update(call, Aspect::Part("ephemeralcontainers")).await,
+        ("ephemeralcontainers", "PATCH") => patch::patch(call, Aspect::Part("ephemeralcontainers")).await,
+        ("resize", "PUT") => update::update(call, Aspect::Part("resize")).await,
+        ("resize", "PATCH") => patch::patch(call, Aspect::Part("resize")).await,
         _ => Err(not_allowed()),
     }
 }

@@ -4,21 +4,18 @@ use std::sync::Arc;
 
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
-use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
+use rustls::{DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 
-/// What the server shows and whom it trusts, all PEM.
+/// What the server shows, PEM.
 #[derive(Clone)]
 pub struct Identity {
     /// The server's certificate, and its chain if any.
     pub certificate: String,
     /// Its private key.
     pub key: pki::Secret,
-    /// The authorities client certificates may come from.
-    pub client_authorities: String,
 }
 
 /// The server's TLS cannot be set up.
@@ -32,25 +29,13 @@ pub enum TlsError {
         /// Why.
         detail: String,
     },
-    /// Certificate and key do not fit, or the authorities are unusable.
+    /// Certificate and key do not fit.
     #[error("the TLS configuration is unusable")]
     Config(#[source] rustls::Error),
-    /// No authority for client certificates.
-    #[error("the client authorities are unusable: {0}")]
-    Authorities(String),
 }
 
-pub(super) fn server_config(
-    identity: &Identity,
-) -> Result<(ServerConfig, Arc<dyn ClientCertVerifier>), TlsError> {
+pub(super) fn server_config(identity: &Identity) -> Result<ServerConfig, TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let mut roots = RootCertStore::empty();
-    for authority in certificates("client authorities", &identity.client_authorities)? {
-        roots.add(authority).map_err(TlsError::Config)?;
-    }
-    let strict = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
-        .build()
-        .map_err(|error| TlsError::Authorities(error.to_string()))?;
     let asking = Arc::new(Asking { provider: Arc::clone(&provider) });
     let key = PrivateKeyDer::from_pem_slice(identity.key.expose().as_bytes())
         .map_err(|error| TlsError::Pem { what: "server key", detail: error.to_string() })?;
@@ -60,7 +45,7 @@ pub(super) fn server_config(
         .with_client_cert_verifier(asking)
         .with_single_cert(certificates("server certificate", &identity.certificate)?, key)
         .map_err(TlsError::Config)?;
-    Ok((super::with_protocols(config), strict))
+    Ok(super::with_protocols(config))
 }
 
 fn certificates(what: &'static str, pem: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
