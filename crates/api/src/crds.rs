@@ -5,11 +5,42 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use kube::CustomResourceExt;
 
-use crate::{butler::*, rules::Rules};
+use crate::{
+    butler::{
+        AddonDefinition, ButlerConfig, ClusterBootstrap, ClusterCreationPolicy, IPAllocation, IdentityProvider,
+        ImageSync, LoadBalancerRequest, MachineRequest, ManagementAddon, NetworkPool, ProviderConfig, Team,
+        TenantAddon, TenantCluster, User, butler_config, team, tenant_cluster,
+    },
+    controlplane::{StewardControlPlane, StewardControlPlaneTemplate},
+    rules::Rules,
+    steward::{DataStore, TenantControlPlane, tenant_control_plane},
+};
 
 /// Every CRD of the Butler API, ordered by name.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    let mut crds = vec![finish::<TenantCluster>(tenant_cluster::root_rules())];
+    let none = Rules::new;
+    let mut crds = vec![
+        finish::<AddonDefinition>(none()),
+        finish::<ButlerConfig>(butler_config::root_rules()),
+        finish::<ClusterBootstrap>(none()),
+        finish::<ClusterCreationPolicy>(none()),
+        finish::<IPAllocation>(none()),
+        finish::<IdentityProvider>(none()),
+        finish::<ImageSync>(none()),
+        finish::<LoadBalancerRequest>(none()),
+        finish::<MachineRequest>(none()),
+        finish::<ManagementAddon>(none()),
+        finish::<NetworkPool>(none()),
+        finish::<ProviderConfig>(none()),
+        finish::<Team>(team::root_rules()),
+        finish::<TenantAddon>(none()),
+        finish::<TenantCluster>(tenant_cluster::root_rules()),
+        finish::<User>(none()),
+        finish::<DataStore>(none()),
+        finish::<TenantControlPlane>(tenant_control_plane::root_rules()),
+        finish::<StewardControlPlane>(none()),
+        finish::<StewardControlPlaneTemplate>(none()),
+    ];
     crds.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     crds
 }
@@ -17,7 +48,8 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
 /// The CRD of a kind, tidied, with the rules on its whole object (which see its name, as the derive's rules on the spec do not).
 fn finish<K: CustomResourceExt>(root_rules: Rules) -> CustomResourceDefinition {
     let mut crd = K::crd();
-    let schemas = crd.spec.versions.iter_mut().filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut());
+    let schemas =
+        crd.spec.versions.iter_mut().filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut());
     for schema in schemas {
         tidy_schema(schema);
         if !root_rules.is_empty() {

@@ -47,8 +47,9 @@ pub fn immutable(field: &str, way_out: &str) -> Rules {
 
 /// On an object: these optional fields stay set once they are.
 pub fn kept(fields: &[&str], way_out: &str) -> Rules {
-    let one =
-        |field: &&str| rule(format!("!has(oldSelf.{field}) || has(self.{field})"), format!("{field} cannot be removed: {way_out}"));
+    let one = |field: &&str| {
+        rule(format!("!has(oldSelf.{field}) || has(self.{field})"), format!("{field} cannot be removed: {way_out}"))
+    };
     all(fields.iter().map(one))
 }
 
@@ -72,38 +73,47 @@ fn count(fields: &[&str]) -> String {
     fields.iter().map(|f| format!("(has(self.{f}) ? 1 : 0)")).collect::<Vec<_>>().join(" + ")
 }
 
-/// Three digits per number keep `int()` far from overflow.
-const VERSION: &str = r"^v(0|[1-9][0-9]{0,2})\\.(0|[1-9][0-9]{0,2})\\.(0|[1-9][0-9]{0,2})$";
+/// The numbers of a version. Three digits each keep `int()` far from overflow.
+const NUMBERS: &str = r"(0|[1-9][0-9]{0,2})\\.(0|[1-9][0-9]{0,2})\\.(0|[1-9][0-9]{0,2})$";
 
 /// `vX.Y.Z`.
 pub fn version(field: &str) -> Rules {
-    rule(format!("self.matches('{VERSION}')"), format!("{field} must be vX.Y.Z, for example v1.30.0"))
+    rule(format!("self.matches('^v{NUMBERS}')"), format!("{field} must be vX.Y.Z, for example v1.30.0"))
 }
 
 /// `vX.Y.Z` that only moves forward, one minor at a time.
 pub fn upgradable_version(field: &str) -> Rules {
-    let minor = |v: &str| format!("int({v}.split('.')[1])");
-    let patch = |v: &str| format!("int({v}.split('.')[2])");
-    let readable = format!("self.matches('{VERSION}') && oldSelf.matches('{VERSION}')");
-    let (old_minor, new_minor) = (minor("oldSelf"), minor("self"));
-    let same_minor = format!("{new_minor} == {old_minor} && {} >= {}", patch("self"), patch("oldSelf"));
-    let same_major = "self.find('^v[0-9]+') == oldSelf.find('^v[0-9]+')";
+    all([version(field), only_upgrades(field)])
+}
+
+/// The same where Cluster API allows the `v` to be left out.
+pub fn upgradable_version_with_optional_v(field: &str) -> Rules {
+    let format = rule(format!("self.matches('^v?{NUMBERS}')"), format!("{field} must be vX.Y.Z, for example v1.30.0"));
+    all([format, only_upgrades(field)])
+}
+
+fn only_upgrades(field: &str) -> Rules {
+    let part = |version: &str, n: usize| format!("int({version}.split('.')[{n}])");
+    let (old_minor, new_minor) = (part("oldSelf", 1), part("self", 1));
+    let readable = format!("self.matches('^v?{NUMBERS}') && oldSelf.matches('^v?{NUMBERS}')");
+    let same_major = "self.find('[0-9]+') == oldSelf.find('[0-9]+')";
+    let same_minor = format!("{new_minor} == {old_minor} && {} >= {}", part("self", 2), part("oldSelf", 2));
     let back = "'%s cannot go from %s back to %s: choose %s or newer'";
     let skip = "'%s cannot go from %s to %s at once: upgrade to %s.%d first'";
-    let mut rules = version(field);
-    rules.push(Rule {
-        rule: format!("!({readable}) || ({same_major} && ({new_minor} > {old_minor} || ({same_minor})))"),
-        message: format!("{field} cannot go back: choose the present version or a newer one"),
-        message_expression: Some(format!("{back}.format(['{field}', oldSelf, self, oldSelf])")),
-    });
-    rules.push(Rule {
-        rule: format!("!({readable}) || {new_minor} <= {old_minor} + 1"),
-        message: format!("{field} cannot skip a minor version: upgrade one minor at a time"),
-        message_expression: Some(format!(
-            "{skip}.format(['{field}', oldSelf, self, oldSelf.find('^v[0-9]+'), {old_minor} + 1])"
-        )),
-    });
-    rules
+    vec![
+        Rule {
+            rule: format!("!({readable}) || ({same_major} && ({new_minor} > {old_minor} || ({same_minor})))"),
+            message: format!("{field} cannot go back: choose the present version or a newer one"),
+            message_expression: Some(format!("{back}.format(['{field}', oldSelf, self, oldSelf])")),
+        },
+        Rule {
+            rule: format!("!({readable}) || {new_minor} <= {old_minor} + 1"),
+            message: format!("{field} cannot skip a minor version: upgrade one minor at a time"),
+            message_expression: Some(format!(
+                "{skip}.format(['{field}', oldSelf, self, oldSelf.find('^v?[0-9]+'), {old_minor} + 1])"
+            )),
+        },
+    ]
 }
 
 /// A length of time as Go and Kubernetes write it, such as `10m` or `1h30m`.
@@ -135,6 +145,16 @@ pub fn ip(field: &str) -> Rules {
 /// An IPv4 address.
 pub fn ipv4(field: &str) -> Rules {
     rule("isIP(self) && ip(self).family() == 4", format!("{field} must be an IPv4 address, for example 10.40.0.200"))
+}
+
+/// On a list: every item is an address.
+pub fn each_ip(field: &str) -> Rules {
+    rule("self.all(item, isIP(item))", format!("{field} must be IP addresses, for example 10.96.0.10"))
+}
+
+/// On a list: every item is a network.
+pub fn each_cidr(field: &str) -> Rules {
+    rule("self.all(item, isCIDR(item))", format!("{field} must be CIDRs, for example 10.40.0.0/16"))
 }
 
 /// `first-last` or a CIDR, not inverted (the order of IPv6 addresses is left to the controller: CEL cannot compare them).
@@ -170,9 +190,13 @@ pub fn ordered_addresses(first: &str, last: &str, field: &str) -> Rules {
 
 /// On an object: two CIDR fields share no address. Both must exist.
 pub fn cidrs_apart(a: &str, b: &str, way_out: &str) -> Rules {
-    rule(format!("!isCIDR(self.{a}) || !isCIDR(self.{b}) || !({})", cidrs_overlap(&format!("self.{a}"), &format!("self.{b}"))), {
-        format!("{a} and {b} overlap: {way_out}")
-    })
+    rule(
+        format!(
+            "!isCIDR(self.{a}) || !isCIDR(self.{b}) || !({})",
+            cidrs_overlap(&format!("self.{a}"), &format!("self.{b}"))
+        ),
+        format!("{a} and {b} overlap: {way_out}"),
+    )
 }
 
 /// Whether two CIDR expressions share an address; both must be CIDRs.

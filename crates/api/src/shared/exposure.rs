@@ -81,6 +81,12 @@ fn load_balancer() -> ExposureMode {
 
 impl Default for ControlPlaneExposure {
     fn default() -> Self {
-        Self { mode: load_balancer(), hostname: None, ingress_class_name: None, controller_type: None, gateway_ref: None }
+        Self {
+            mode: load_balancer(),
+            hostname: None,
+            ingress_class_name: None,
+            controller_type: None,
+            gateway_ref: None,
+        }
     }
 }

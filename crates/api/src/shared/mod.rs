@@ -19,7 +19,8 @@ pub use machine::{ExtraDisk, MachineRole, MachineTemplate, Taint, TaintEffect};
 pub use network::AddressRange;
 pub use node_os::{NodeOs, OsType, TalosOptions};
 pub use providers::{
-    AwsProvider, AzureProvider, GcpProvider, HarvesterProvider, LocalProvider, NutanixProvider, Provider, ProxmoxProvider, VmIdRange,
+    AwsProvider, AzureProvider, GcpProvider, HarvesterProvider, LocalProvider, NutanixProvider, Provider,
+    ProxmoxProvider, VmIdRange,
 };
 pub use quantity::{ByteSize, CpuCount, IntOrPercent, Quantity};
 pub use raw::Raw;

@@ -38,7 +38,11 @@ string_enum! {
     rules::at_most_one(&["dataStoreRef", "etcd"], "a shared data store, or an etcd of its own"),
     rules::kept(&["dataStoreRef", "etcd"], "the cluster's data lives there"),
     rules::rule(
-        "self.type != 'hosted' || has(oldSelf.etcd) == has(self.etcd)",
+        "has(oldSelf.dataStoreRef) || !has(self.dataStoreRef) || self.dataStoreRef.name == 'default'",
+        "controlPlane.dataStoreRef cannot be added later: the cluster's data lives in the data store named default, make a new cluster",
+    ),
+    rules::rule(
+        "has(oldSelf.etcd) || !has(self.etcd)",
         "controlPlane.etcd cannot be added later: the cluster's data would stay behind, make a new cluster",
     ),
 ])))]

@@ -15,12 +15,14 @@ use serde_with_macros::skip_serializing_none;
 pub use self::{
     addons::{
         AddonSwitch, CniAddon, CniProvider, GitOpsAddon, GitOpsProvider, GitRepository, IngressAddon, IngressProvider,
-        LoadBalancerAddon, LoadBalancerProvider, MonitoringAddon, MonitoringProvider, StorageAddon, StorageProvider, TenantAddons,
+        LoadBalancerAddon, LoadBalancerProvider, MonitoringAddon, MonitoringProvider, StorageAddon, StorageProvider,
+        TenantAddons,
     },
     control_plane::{ControlPlane, ControlPlaneType},
     networking::Networking,
     overrides::{
-        GcpOverride, HarvesterOverride, InfrastructureOverride, NutanixOverride, ProxmoxOverride, WorkspaceQuota, Workspaces,
+        GcpOverride, HarvesterOverride, InfrastructureOverride, NutanixOverride, ProxmoxOverride, WorkspaceQuota,
+        Workspaces,
     },
     status::{
         AddonState, ClusterPhase, ManagedBy, ObservedAddon, ObservedState, ObservedWorkers, PoolStatus, Resolved,
@@ -59,12 +61,27 @@ pub const MAX_NAME: usize = 40;
     ),
     printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
     printcolumn(name = "K8s Version", type_ = "string", json_path = ".status.observedState.kubernetesVersion"),
-    printcolumn(name = "Ready", type_ = "integer", json_path = ".status.workerNodesReady", description = "Worker nodes that are Ready"),
-    printcolumn(name = "Desired", type_ = "integer", json_path = ".status.workerNodesDesired", description = "Worker nodes wanted"),
+    printcolumn(
+        name = "Ready",
+        type_ = "integer",
+        json_path = ".status.workerNodesReady",
+        description = "Worker nodes that are Ready"
+    ),
+    printcolumn(
+        name = "Desired",
+        type_ = "integer",
+        json_path = ".status.workerNodesDesired",
+        description = "Worker nodes wanted"
+    ),
     printcolumn(name = "Endpoint", type_ = "string", json_path = ".status.controlPlaneEndpoint"),
     printcolumn(name = "Waiting For", type_ = "string", json_path = ".status.blockers[0].reason", priority = 1),
     printcolumn(name = "Wanted Version", type_ = "string", json_path = ".spec.kubernetesVersion", priority = 1),
-    printcolumn(name = "Provider", type_ = "string", json_path = ".status.resolved.providerConfigRef.name", priority = 1),
+    printcolumn(
+        name = "Provider",
+        type_ = "string",
+        json_path = ".status.resolved.providerConfigRef.name",
+        priority = 1
+    ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[schemars(extend("x-kubernetes-validations" = spec_rules()))]
