@@ -454,6 +454,8 @@ PODS = {
 
 CONFIGMAPS = {
     "create": [create("a", {"data": {"k": "v"}})],
+    "update without effect": [create("a", {"data": {"k": "v"}}), merge("a", {"data": {"k": "v"}}, wait=True), merge("b", {"data": {"k": "v"}}, wait=True)],
+    "update back and forth": [create("a", {"data": {"k": "v"}}), merge("a", {"data": {"k": "w"}}, wait=True), merge("a", {"data": {"l": "w"}}, wait=True)],
     "create without data": [create("a", {})],
     "create with empty data": [create("a", {"data": {}})],
     "apply": [apply("a", {"data": {"k": "v"}, "binaryData": {"b": "eHg="}})],

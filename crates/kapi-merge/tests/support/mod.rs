@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kapi_merge::{ApplyRequest, FieldSet, KindOrigin, UpdateRequest};
+use kapi_merge::{ApplyRequest, FieldSet, KindOrigin, UpdateRequest, keep_times_of_no_op};
 use kapi_schema::Schema;
 use serde_json::{Map, Value};
 
@@ -148,6 +148,20 @@ impl<'a> Step<'a> {
 
 pub(crate) fn managed_fields(object: &Value) -> Value {
     object["metadata"]["managedFields"].clone()
+}
+
+/// The `managedFields` we would store: ours, or the old ones if the write changed nothing.
+pub(crate) fn as_stored(ours: &Value, real: &Value, step: &Step<'_>) -> Value {
+    let mut stored = real.clone();
+    let entries = managed_fields(ours);
+    if entries.is_null() {
+        return entries;
+    }
+    stored["metadata"]["managedFields"] = entries;
+    if let Some(live) = step.live() {
+        keep_times_of_no_op(live, &mut stored);
+    }
+    managed_fields(&stored)
 }
 
 /// The object as it was when the server noted ownership: the result, with the `managedFields` the client sent.
