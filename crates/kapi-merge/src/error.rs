@@ -8,8 +8,8 @@ pub enum PatchError {
     /// 400, reason `BadRequest`.
     #[error("{0}")]
     BadRequest(String),
-    /// 422 without a kind: "the server rejected our request due to an error in our request".
-    #[error("{0}")]
+    /// 422, reason `Invalid`, with empty details. The real server keeps the reason to itself; it is here for logs.
+    #[error("the server rejected our request due to an error in our request")]
     Unprocessable(String),
     /// 413, reason `RequestEntityTooLarge`.
     #[error("{0}")]

@@ -120,7 +120,7 @@ fn is_blank(entry: &Value) -> bool {
 /// What a create, or the first apply to an untracked object, is compared with.
 pub(super) fn empty_object(object: &Value, schema: SchemaRef<'_>, origin: KindOrigin) -> Value {
     match origin {
-        KindOrigin::BuiltIn => zero_object(schema),
+        KindOrigin::BuiltIn => zero_object(object, schema),
         KindOrigin::Custom => json!({"apiVersion": object["apiVersion"], "kind": object["kind"]}),
     }
 }

@@ -7,28 +7,34 @@ use serde_json::{Map, Value};
 /// not optional are null. OpenAPI tells the structs by their default `{}`.
 ///
 /// It matters because only what differs from it is new: `spec` of a Deployment exists before the first create and is
-/// never owned itself, while `spec` of a custom object is.
-pub(crate) fn zero_object(schema: SchemaRef<'_>) -> Value {
-    Value::Object(zero_fields(schema, 0))
+/// never owned itself, while `spec` of a custom object is. Some structs, as times, print as null and have no default;
+/// where `object` says null such a field is taken to be one.
+pub(crate) fn zero_object(object: &Value, schema: SchemaRef<'_>) -> Value {
+    Value::Object(zero_fields(object, schema, 0))
 }
+
+/// Stands for a field that is not there, which is something else than null.
+const ABSENT: Value = Value::Bool(false);
 
 /// Structs by value cannot contain themselves; this only stops a schema that says so.
 const MAX_DEPTH: usize = 16;
 
-fn zero_fields(schema: SchemaRef<'_>, depth: usize) -> Map<String, Value> {
+fn zero_fields(object: &Value, schema: SchemaRef<'_>, depth: usize) -> Map<String, Value> {
     let mut fields = Map::new();
     if depth >= MAX_DEPTH {
         return fields;
     }
     for (name, &id) in &schema.properties {
         let field = schema.at(id);
+        let found = object.get(&**name).unwrap_or(&ABSENT);
         let value = match &field.node().default {
             Some(Value::Object(default)) if default.is_empty() => match field.ty {
-                Some(Type::Object) => Value::Object(zero_fields(field, depth + 1)),
+                Some(Type::Object) => Value::Object(zero_fields(found, field, depth + 1)),
                 _ => Value::Null,
             },
             Some(default) if is_zero(default) => default.clone(),
             Some(_) => continue,
+            None if found.is_null() => Value::Null,
             None if schema.required.iter().any(|required| required == name) => Value::Null,
             None => continue,
         };
@@ -66,6 +72,7 @@ mod tests {
             "list": {"type": "array", "items": {"type": "string"}},
         }}))
         .unwrap();
-        assert_eq!(zero_object(schema.root()), json!({"spec": {"name": ""}, "time": null, "list": null}));
+        let zero = json!({"spec": {"name": "", "replicas": null}, "time": null, "list": null});
+        assert_eq!(zero_object(&json!({"spec": {"replicas": null}}), schema.root()), zero);
     }
 }

@@ -454,6 +454,8 @@ PODS = {
 
 CONFIGMAPS = {
     "create": [create("a", {"data": {"k": "v"}})],
+    "update without effect": [create("a", {"data": {"k": "v"}}), merge("a", {"data": {"k": "v"}}, wait=True), merge("b", {"data": {"k": "v"}}, wait=True)],
+    "update back and forth": [create("a", {"data": {"k": "v"}}), merge("a", {"data": {"k": "w"}}, wait=True), merge("a", {"data": {"l": "w"}}, wait=True)],
     "create without data": [create("a", {})],
     "create with empty data": [create("a", {"data": {}})],
     "apply": [apply("a", {"data": {"k": "v"}, "binaryData": {"b": "eHg="}})],
@@ -479,6 +481,150 @@ CONFIGMAPS = {
     "number in data": [apply("a", {"data": {"k": 1}})],
 }
 
+# Each line: the operations of one JSON patch.
+JSON_PATCHES = {
+    "bad operation": [op("bad", "/data/k")],
+    "no operation": [{"path": "/data/k"}],
+    "null operation": [{"op": None, "path": "/data/k"}],
+    "add": [op("add", "/data/n", "1")],
+    "add without value": [op("add", "/data/n")],
+    "add without path": [{"op": "add", "value": "1"}],
+    "add map": [op("add", "/data", {"n": "1"})],
+    "add to missing parent": [op("add", "/nope/n", "1")],
+    "add below scalar": [op("add", "/data/k/n", "1")],
+    "add root": [op("add", "", {})],
+    "add without slash": [op("add", "x", "1")],
+    "add at end": [op("add", "/metadata/finalizers/-", "q/r")],
+    "add at index": [op("add", "/metadata/finalizers/1", "q/r")],
+    "add behind last": [op("add", "/metadata/finalizers/2", "q/r")],
+    "add past end": [op("add", "/metadata/finalizers/9", "q/r")],
+    "add at last by negative": [op("add", "/metadata/finalizers/-1", "q/r")],
+    "add before last by negative": [op("add", "/metadata/finalizers/-2", "q/r")],
+    "add past start by negative": [op("add", "/metadata/finalizers/-9", "q/r")],
+    "add at no index": [op("add", "/metadata/finalizers/x", "q/r")],
+    "add escaped": [op("add", "/metadata/annotations", {}), op("add", "/metadata/annotations/a~1b", "1")],
+    "replace": [op("replace", "/data/k", "1")],
+    "replace missing key": [op("replace", "/data/n", "1")],
+    "replace missing parent": [op("replace", "/nope/n", "1")],
+    "replace item": [op("replace", "/metadata/finalizers/1", "q/r")],
+    "replace item by negative": [op("replace", "/metadata/finalizers/-1", "q/r")],
+    "replace missing item": [op("replace", "/metadata/finalizers/5", "q/r")],
+    "replace root by scalar": [op("replace", "", 5)],
+    "remove": [op("remove", "/data/k")],
+    "remove map": [op("remove", "/data")],
+    "remove missing key": [op("remove", "/data/n")],
+    "remove missing parent": [op("remove", "/nope/n")],
+    "remove item": [op("remove", "/metadata/finalizers/0")],
+    "remove item by negative": [op("remove", "/metadata/finalizers/-1")],
+    "remove missing item": [op("remove", "/metadata/finalizers/5")],
+    "remove no index": [op("remove", "/metadata/finalizers/x")],
+    "move": [op("move", "/data/n", **{"from": "/data/k"})],
+    "move items": [op("move", "/metadata/finalizers/0", **{"from": "/metadata/finalizers/1"})],
+    "move without from": [op("move", "/data/n")],
+    "move missing": [op("move", "/data/n", **{"from": "/data/m"})],
+    "move missing parent": [op("move", "/data/n", **{"from": "/nope/m"})],
+    "move to missing parent": [op("move", "/nope/n", **{"from": "/data/k"})],
+    "copy": [op("copy", "/data/n", **{"from": "/data/k"})],
+    "copy missing key": [op("copy", "/data/n", **{"from": "/data/m"})],
+    "copy missing parent": [op("copy", "/data/n", **{"from": "/nope/m"})],
+    "copy missing item": [op("copy", "/data/n", **{"from": "/metadata/finalizers/7"})],
+    "copy to missing parent": [op("copy", "/nope/n", **{"from": "/data/k"})],
+    "test": [op("test", "/data/k", "v")],
+    "test fails": [op("test", "/data/k", "w")],
+    "test missing key": [op("test", "/data/n", "w")],
+    "test missing key for null": [op("test", "/data/n", None)],
+    "test missing parent": [op("test", "/nope/n", 1)],
+    "test missing item": [op("test", "/metadata/finalizers/7", 1)],
+    "test without value": [op("test", "/data/k")],
+    "test map": [op("test", "/data", {"k": "v", "l": "w"})],
+    "test list": [op("test", "/metadata/finalizers", ["x/a", "x/b"])],
+    "test root fails": [op("test", "", {})],
+    "test then change": [op("test", "/data/k", "v"), op("replace", "/data/k", "w"), op("test", "/data/k", "w")],
+    "change then failed test": [op("replace", "/data/k", "w"), op("test", "/data/k", "v")],
+    "unknown field": [op("add", "/data/n", "1", extra=1)],
+    "path not text": [{"op": "add", "path": 5}],
+    "op not text": [{"op": {}, "path": "/data/k"}],
+    "from not text": [{"op": "move", "path": "/data/k", "from": ["x"]}],
+    "operation not a map": [1],
+    "operation a list": [[]],
+    "empty": [],
+}
+
+PATCHED = {"metadata": {"finalizers": ["x/a", "x/b"]}, "data": {"k": "v", "l": "w"}}
+
+POD = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [CONTAINER]}}
+SELECTOR = {"matchLabels": {"app": "x"}}
+SUBJECT = {"kind": "User", "name": "u", "apiGroup": "rbac.authorization.k8s.io"}
+WEBHOOK = {
+    "name": "w.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+    "clientConfig": {"service": {"namespace": "n", "name": "s"}},
+    "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
+}
+
+
+def rbac(kind, **more):
+    return {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "r"}, "subjects": [SUBJECT], **more}
+
+
+# More built-in kinds: version, resource, a body, a change by merge patch, a change by apply.
+BUILT_IN = {
+    "StatefulSet": ("apps/v1", "statefulsets", spec(serviceName="s", selector=SELECTOR, template=POD, volumeClaimTemplates=[{"metadata": {"name": "v"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}]), spec(replicas=2), spec(replicas=3)),
+    "DaemonSet": ("apps/v1", "daemonsets", spec(selector=SELECTOR, template=POD), spec(minReadySeconds=2), spec(minReadySeconds=3)),
+    "ReplicaSet": ("apps/v1", "replicasets", spec(selector=SELECTOR, template=POD), spec(replicas=2), spec(replicas=3)),
+    "Job": ("batch/v1", "jobs", spec(manualSelector=True, selector=SELECTOR, template={**POD, "spec": {**POD["spec"], "restartPolicy": "Never"}}), spec(parallelism=2), spec(parallelism=3)),
+    "CronJob": ("batch/v1", "cronjobs", spec(schedule="* * * * *", jobTemplate={"spec": {"template": {"spec": {**POD["spec"], "restartPolicy": "Never"}}}}), spec(suspend=True), spec(schedule="1 * * * *")),
+    "Secret": ("v1", "secrets", {"stringData": {"k": "v"}, "data": {"b": "eHg="}}, {"data": {"b": None}}, {"data": {"c": "eA=="}}),
+    "ServiceAccount": ("v1", "serviceaccounts", {"imagePullSecrets": [{"name": "s"}], "secrets": [{"name": "t"}]}, {"automountServiceAccountToken": False}, {"imagePullSecrets": [{"name": "s2"}]}),
+    "PersistentVolumeClaim": ("v1", "persistentvolumeclaims", spec(accessModes=["ReadWriteOnce"], resources={"requests": {"storage": "1Gi"}}), {"metadata": {"labels": {"a": "b"}}}, {"metadata": {"labels": {"a": "c"}}}),
+    "Endpoints": ("v1", "endpoints", {"subsets": [{"addresses": [{"ip": "10.1.1.1"}], "ports": [{"port": 80}]}]}, {"subsets": [{"addresses": [{"ip": "10.1.1.2"}], "ports": [{"port": 80}]}]}, {"metadata": {"labels": {"a": "b"}}}),
+    "LimitRange": ("v1", "limitranges", spec(limits=[{"type": "Container", "default": {"cpu": "1"}}]), spec(limits=[]), {"metadata": {"labels": {"a": "b"}}}),
+    "ResourceQuota": ("v1", "resourcequotas", spec(hard={"pods": "1"}), spec(hard={"pods": "2"}), spec(hard={"cpu": "3"})),
+    "Event": ("v1", "events", {"involvedObject": {"kind": "Pod", "name": "p", "namespace": "merge-golden"}, "reason": "R", "message": "m", "type": "Normal", "source": {"component": "c"}, "count": 1, "firstTimestamp": "2020-01-01T00:00:00Z", "lastTimestamp": "2020-01-01T00:00:00Z"}, {"count": 2}, {"count": 3}),
+    "PodTemplate": ("v1", "podtemplates", {"template": POD}, {"template": {"metadata": {"labels": {"b": "c"}}}}, {"template": {"metadata": {"labels": {"app": "z"}}}}),
+    "ReplicationController": ("v1", "replicationcontrollers", spec(selector={"app": "x"}, template=POD), spec(replicas=2), spec(replicas=3)),
+    "Role": ("rbac.authorization.k8s.io/v1", "roles", {"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]}, {"rules": []}, {"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]}),
+    "RoleBinding": ("rbac.authorization.k8s.io/v1", "rolebindings", rbac("Role"), {"subjects": None}, rbac("Role")),
+    "ClusterRole": ("rbac.authorization.k8s.io/v1", "clusterroles", {"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]}, {"aggregationRule": {"clusterRoleSelectors": [SELECTOR]}}, {"metadata": {"labels": {"a": "b"}}}),
+    "ClusterRoleBinding": ("rbac.authorization.k8s.io/v1", "clusterrolebindings", rbac("ClusterRole"), {"subjects": []}, rbac("ClusterRole")),
+    "Ingress": ("networking.k8s.io/v1", "ingresses", spec(rules=[{"host": "h", "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": {"name": "s", "port": {"number": 80}}}}]}}], tls=[{"hosts": ["h"]}]), spec(ingressClassName="c"), spec(ingressClassName="d")),
+    "IngressClass": ("networking.k8s.io/v1", "ingressclasses", spec(controller="c/d"), {"metadata": {"labels": {"a": "b"}}}, {"metadata": {"labels": {"a": "c"}}}),
+    "NetworkPolicy": ("networking.k8s.io/v1", "networkpolicies", spec(podSelector=SELECTOR, ingress=[{"from": [{"podSelector": {}}], "ports": [{"port": 80}]}]), spec(egress=[{}]), spec(policyTypes=["Egress"])),
+    "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets", spec(selector=SELECTOR, minAvailable=1), spec(minAvailable="50%"), spec(minAvailable=2)),
+    "HorizontalPodAutoscaler": ("autoscaling/v2", "horizontalpodautoscalers", spec(scaleTargetRef={"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}, maxReplicas=3, metrics=[{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]), spec(minReplicas=2), spec(maxReplicas=5)),
+    "Lease": ("coordination.k8s.io/v1", "leases", spec(holderIdentity="h", leaseDurationSeconds=10, renewTime="2020-01-01T00:00:00.000000Z"), spec(renewTime="2020-01-01T00:00:01.000000Z"), spec(holderIdentity="i")),
+    "EndpointSlice": ("discovery.k8s.io/v1", "endpointslices", {"addressType": "IPv4", "endpoints": [{"addresses": ["10.1.1.1"], "conditions": {"ready": True}}], "ports": [{"port": 80}]}, {"endpoints": []}, {"metadata": {"labels": {"a": "b"}}}),
+    "StorageClass": ("storage.k8s.io/v1", "storageclasses", {"provisioner": "p/q", "parameters": {"a": "b"}}, {"allowVolumeExpansion": True}, {"allowVolumeExpansion": False}),
+    "CSIDriver": ("storage.k8s.io/v1", "csidrivers", spec(attachRequired=False, tokenRequests=[{"audience": "a"}]), spec(requiresRepublish=True), spec(requiresRepublish=False)),
+    "PersistentVolume": ("v1", "persistentvolumes", spec(capacity={"storage": "1Gi"}, accessModes=["ReadWriteOnce"], hostPath={"path": "/x"}), {"metadata": {"labels": {"a": "b"}}}, {"metadata": {"labels": {"a": "c"}}}),
+    "Node": ("v1", "nodes", spec(podCIDR="10.0.0.0/24", podCIDRs=["10.0.0.0/24"], taints=[{"key": "k", "effect": "NoSchedule"}]), spec(unschedulable=True), spec(unschedulable=False)),
+    "Namespace": ("v1", "namespaces", {"metadata": {"labels": {"x": "y"}}}, {"metadata": {"labels": {"a": "b"}}}, {"metadata": {"labels": {"a": "c"}}}),
+    "PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses", {"value": 5, "description": "d"}, {"description": "e"}, {"description": "f"}),
+    "RuntimeClass": ("node.k8s.io/v1", "runtimeclasses", {"handler": "h", "scheduling": {"nodeSelector": {"a": "b"}, "tolerations": [{"key": "k", "operator": "Exists"}]}}, {"overhead": {"podFixed": {"cpu": "1"}}}, {"scheduling": {"nodeSelector": {"a": "c"}}}),
+    "CertificateSigningRequest": ("certificates.k8s.io/v1", "certificatesigningrequests", None, {"metadata": {"labels": {"a": "b"}}}, {"metadata": {"labels": {"a": "c"}}}),
+    "ValidatingWebhookConfiguration": ("admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", {"webhooks": [WEBHOOK]}, {"webhooks": [{**WEBHOOK, "timeoutSeconds": 3}]}, {"webhooks": [{"name": "w.example.com", "timeoutSeconds": 5}]}),
+    "MutatingWebhookConfiguration": ("admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations", {"webhooks": [WEBHOOK]}, {"webhooks": [{**WEBHOOK, "timeoutSeconds": 3}]}, {"webhooks": [{"name": "w.example.com", "timeoutSeconds": 5}]}),
+    "APIService": ("apiregistration.k8s.io/v1", "apiservices", None, {"metadata": {"labels": {"a": "b"}}}, {"metadata": {"labels": {"a": "c"}}}),
+    "ControllerRevision": ("apps/v1", "controllerrevisions", {"revision": 1, "data": {"spec": {"a": {"b": 1}}}}, {"revision": 2}, {"revision": 3}),
+}
+
+CLUSTER_SCOPED = {
+    "ClusterRole", "ClusterRoleBinding", "IngressClass", "StorageClass", "CSIDriver", "PersistentVolume", "Node", "Namespace",
+    "PriorityClass", "RuntimeClass", "CertificateSigningRequest", "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration", "APIService",
+}
+
+
+def component(kind, api_version):
+    if kind == "APIService":
+        return "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService"
+    group, _, version = api_version.rpartition("/")
+    return f"io.k8s.api.{group.split('.')[0] or 'core'}.{version}.{kind}"
+
+
+for kind, (api_version, resource, body, change, applied) in BUILT_IN.items():
+    if body is not None:
+        KINDS[kind] = {"apiVersion": api_version, "kind": kind, "resource": resource, "component": component(kind, api_version)}
+
 
 def table(kind, scenarios):
     return [(kind, name, steps) for name, steps in scenarios.items()]
@@ -491,4 +637,10 @@ GROUPS = {
     "services": table("service", SERVICES),
     "pods": table("pod", PODS),
     "configmaps": table("configmap", CONFIGMAPS),
+    "kinds": [
+        (kind, "kind " + kind, [create("a", body), merge("b", change), apply("c", applied), force("c", applied), apply("d", body)])
+        for kind, (_, _, body, change, applied) in BUILT_IN.items()
+        if body is not None
+    ],
+    "json_patches": [("configmap", name, [create("a", PATCHED), patch("b", *ops)]) for name, ops in JSON_PATCHES.items()],
 }
