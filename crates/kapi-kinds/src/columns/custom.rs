@@ -87,11 +87,23 @@ fn printed(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => "<no value>".to_owned(),
+        Value::Number(number) if number.is_f64() => float_text(number.as_f64().unwrap_or_default()),
         Value::Object(_) | Value::Array(_) => {
             value.to_string().replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
         }
         scalar => scalar.to_string(),
     }
+}
+
+/// A float as Go prints it: with an exponent of two digits where it is very large or small.
+fn float_text(float: f64) -> String {
+    if float == 0.0 || (1e-4..1e21).contains(&float.abs()) {
+        return float.to_string();
+    }
+    let text = format!("{float:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |exponent| ('-', exponent));
+    format!("{digits}e{sign}{exponent:0>2}")
 }
 
 #[cfg(test)]
@@ -120,13 +132,17 @@ mod tests {
     #[test]
     fn cells_have_the_type_of_their_column() {
         let object = json!({"metadata": {"name": "a"}, "v": {
-            "text": "x", "int": 3, "float": 2.5, "whole": 2.0, "bool": true, "map": {"k": "<"}, "list": [1, "b"],
+            "text": "x", "int": 3, "float": 2.5, "whole": 2.0, "big": 1e21, "small": 1.5e-5, "bool": true, "map": {"k": "<"}, "list": [1, "b"],
             "null": null, "time": "1970-01-01T00:00:00Z", "notime": "soon",
         }});
         for (ty, path, expected) in [
             ("string", "text", json!("x")),
             ("string", "int", json!("3")),
             ("string", "float", json!("2.5")),
+            ("string", "whole", json!("2")),
+            ("string", "big", json!("1e+21")),
+            ("string", "small", json!("1.5e-05")),
+            ("string", "null", json!("<no value>")),
             ("string", "bool", json!("true")),
             ("string", "map", json!("{\"k\":\"\\u003c\"}")),
             ("string", "list", json!("[1,\"b\"]")),

@@ -9,14 +9,29 @@ const META: &str = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.";
 /// Schemas nest no deeper than this; what a CRD holds below is published as it is.
 const DEPTH: usize = 64;
 
-/// The component of a custom kind: its `openAPIV3Schema` and what every object has.
-pub fn custom_component(resource: &Resource, openapi_v3_schema: &Value) -> Value {
-    let mut schema = openapi_v3_schema.clone();
+/// The component of a custom kind, from its version in the CRD (an item of `spec.versions`): the schema, and what
+/// every object has.
+pub fn custom_component(resource: &Resource, version: &Value) -> Value {
+    let mut schema = version.pointer("/schema/openAPIV3Schema").cloned().unwrap_or_default();
     embedded(&mut schema, DEPTH);
-    let Value::Object(map) = &mut schema else { return json!({"type": "object"}) };
-    every_object_has(map);
+    let Value::Object(mut map) = schema else { return custom_component(resource, &any_object()) };
+    every_object_has(&mut map);
     map.insert("x-kubernetes-group-version-kind".to_owned(), kind(resource, &resource.kind));
-    schema
+    let selectable: Vec<Value> = version["selectableFields"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|field| Some(json!({"fieldPath": field["jsonPath"].as_str()?.trim_start_matches('.')})))
+        .collect();
+    if !selectable.is_empty() {
+        map.insert("x-kubernetes-selectable-fields".to_owned(), selectable.into());
+    }
+    Value::Object(map)
+}
+
+/// A version without a schema.
+fn any_object() -> Value {
+    json!({"schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}})
 }
 
 /// The component of the list of a custom kind.
@@ -46,18 +61,9 @@ fn kind(resource: &Resource, kind: &str) -> Value {
 fn every_object_has(schema: &mut Map<String, Value>) {
     let properties = schema.entry("properties").or_insert_with(|| json!({}));
     let Value::Object(properties) = properties else { return };
-    properties.insert("apiVersion".to_owned(), described(properties, "apiVersion", json!({"type": "string"})));
-    properties.insert("kind".to_owned(), described(properties, "kind", json!({"type": "string"})));
-    let metadata = json!({"allOf": [{"$ref": format!("{META}ObjectMeta")}]});
-    properties.insert("metadata".to_owned(), described(properties, "metadata", metadata));
-}
-
-/// The property with the description the CRD gives it.
-fn described(properties: &Map<String, Value>, name: &str, mut schema: Value) -> Value {
-    if let Some(text @ Value::String(_)) = properties.get(name).and_then(|given| given.get("description")) {
-        schema["description"] = text.clone();
-    }
-    schema
+    properties.insert("apiVersion".to_owned(), json!({"type": "string"}));
+    properties.insert("kind".to_owned(), json!({"type": "string"}));
+    properties.insert("metadata".to_owned(), json!({"allOf": [{"$ref": format!("{META}ObjectMeta")}]}));
 }
 
 /// Objects within objects have the same fields.
@@ -74,5 +80,6 @@ fn embedded(schema: &mut Value, depth: usize) {
     }
     if map.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true)) {
         every_object_has(map);
+        map.insert("required".to_owned(), json!(["kind", "apiVersion"]));
     }
 }

@@ -27,6 +27,16 @@ impl Descriptions {
             copy(&described["properties"][field], property);
         }
     }
+
+    /// Adds the descriptions of what every object has to the schema of a custom kind.
+    pub fn describe_custom(&self, schema: &mut Value) {
+        let common = self.0.get("io.k8s.api.core.v1.ConfigMap").map_or(&Value::Null, |any| &any["properties"]);
+        for field in ["apiVersion", "kind", "metadata"] {
+            if let Some(property) = schema.get_mut("properties").and_then(|properties| properties.get_mut(field)) {
+                copy(&common[field], property);
+            }
+        }
+    }
 }
 
 fn copy(from: &Value, to: &mut Value) {

@@ -279,7 +279,10 @@ impl Of<'_> {
     fn subresource(&self, below: &Subresource, suffix: &str) -> Vec<Operation> {
         let name = capitalized(&below.name);
         let own = |operation: Operation| Operation {
-            kind: Some([&below.group, &below.version, &below.kind].map(|text| text.to_string())),
+            kind: match self.custom {
+                true => operation.kind,
+                false => Some([&below.group, &below.version, &below.kind].map(|text| text.to_string())),
+            },
             answer: Content::Component(component_name(&below.group, &below.version, &below.kind)),
             ..operation
         };

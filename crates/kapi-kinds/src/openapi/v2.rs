@@ -58,7 +58,11 @@ fn query(&(name, ty): &Parameter) -> Value {
 }
 
 fn operation(operation: &Operation, tag: &str, common: &[Parameter]) -> Value {
-    let consumes = operation.body.as_ref().map_or(&["*/*"][..], |body| body.consumes);
+    let consumes = match &operation.body {
+        Some(body) => body.consumes,
+        None if operation.action.is_none() => operation.produces,
+        None => &["*/*"],
+    };
     let mut value = json!({
         "tags": [tag], "operationId": operation.id, "schemes": ["https"],
         "consumes": consumes, "produces": operation.produces,

@@ -49,8 +49,12 @@ pub fn document(
     for (name, schema) in known {
         entry(&mut out, &name, &schema);
     }
-    let security = json!({"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}});
-    let _ = write!(out, "}},\"securitySchemes\":{security}}}}}");
+    out.push('}');
+    if built_in {
+        let security = json!({"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}});
+        entry(&mut out, "securitySchemes", &security);
+    }
+    out.push_str("}}");
     out
 }
 

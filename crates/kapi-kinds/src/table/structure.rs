@@ -4,6 +4,10 @@
 //! so that the thousands of plain strings are one node. And `allOf: [$ref]` with something beside it (`default: {}`,
 //! a merge rule) becomes one component per different use, because copying the target at each use would never end for
 //! kinds that contain themselves.
+//!
+//! The defaults in these schemas are mostly Go's zero values, and they matter: a Go server writes a field that is no
+//! pointer and not `omitempty` even when nobody set it (`resources: {}`, `numberReady: 0`), and exactly those fields
+//! have such a default. Filling them in is what makes an object read like one that went through the real server.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -51,13 +55,18 @@ fn unsaid(component: &str) -> Option<Value> {
     })
 }
 
+/// A default that is published but never filled in.
+const NOT_FILLED_IN: (&str, &str) = ("io.k8s.api.core.v1.ReplicationControllerSpec", "minReadySeconds");
+
 fn shared_components() -> Map<String, Value> {
     let mut sharing = Sharing::default();
     for (name, text) in component_texts() {
-        let body = match unsaid(name) {
-            Some(body) => body,
-            None => serde_json::from_str(text).unwrap_or_default(),
-        };
+        let mut body: Value = unsaid(name).or_else(|| serde_json::from_str(text).ok()).unwrap_or_default();
+        if *name == NOT_FILLED_IN.0
+            && let Some(Value::Object(property)) = body["properties"].get_mut(NOT_FILLED_IN.1)
+        {
+            property.remove("default");
+        }
         let body = sharing.body(body);
         sharing.components.insert((*name).to_owned(), body);
     }
