@@ -1,4 +1,26 @@
 //! What a kind does beyond its schema.
+//!
+//! The order of hooks on a write, which the server keeps:
+//!
+//! ```text
+//!   decode            the object as Go's structs would read it (400 with Go's own words when they would not)
+//!   default           what Kubernetes fills in by code
+//!   prepare_*         what only the server or only a subresource may set
+//!   meta + validate_* everything that is wrong, at once (422)
+//! ```
+//!
+//! Objects carry `apiVersion` and `kind` in all of them, and `metadata.uid` from `prepare_create` on.
+
+mod apps;
+mod batch;
+mod check;
+mod core;
+mod diff;
+mod pod;
+mod scalar;
+mod shape;
+mod status;
+pub(crate) mod value;
 
 use kapi_schema::field::FieldError;
 use serde_json::Value;
@@ -6,6 +28,9 @@ use serde_json::Value;
 /// The hooks of a kind. The default does nothing, which is right for custom resources.
 #[derive(Clone, Copy, Debug)]
 pub struct Behaviour {
+    /// Reads the object as Go's structs would and leaves it as they print it: zeros that are never printed are gone,
+    /// fields that always are are there, quantities, times and bytes are canonical. The error is Go's.
+    pub decode: fn(&mut Value) -> Result<(), String>,
     /// Fills defaults that the schema does not carry. Runs on every write, after the schema's own defaults.
     pub default: fn(&mut Value),
     /// Readies an object for creation: drops status, sets what only the server sets.
@@ -26,15 +51,21 @@ pub struct Behaviour {
     pub fields: fn(&Value) -> Vec<(&'static str, String)>,
     /// What to warn the client about.
     pub warnings: fn(&Value) -> Vec<String>,
-    /// Whether `metadata.generation` is kept, counting changes outside metadata and status.
+    /// Whether `metadata.generation` is kept.
     pub generation: bool,
-    /// The object as another served version of the same kind has it; none when versions differ in name only.
-    pub convert: Option<fn(object: &Value, to_version: &str) -> Value>,
+    /// Whether an update counts for `metadata.generation`: by default any change outside metadata and status.
+    pub changed: fn(new: &Value, old: &Value) -> bool,
+    /// Whether finalizers must be well-known or qualified, as those of built-in kinds must.
+    pub standard_finalizers: bool,
+    /// The object as another served version (or group) of the same kind has it; none when versions differ in name
+    /// only. `to` is an apiVersion.
+    pub convert: Option<fn(object: &Value, to: &str) -> Value>,
 }
 
 impl Default for Behaviour {
     fn default() -> Self {
         Self {
+            decode: |_| Ok(()),
             default: |_| {},
             prepare_create: |_| {},
             prepare_update: |_, _| {},
@@ -46,12 +77,37 @@ impl Default for Behaviour {
             fields: |_| Vec::new(),
             warnings: |_| Vec::new(),
             generation: false,
+            changed,
+            standard_finalizers: false,
             convert: None,
         }
     }
 }
 
+impl Behaviour {
+    /// What every built-in kind has in common.
+    fn builtin() -> Self {
+        Self { decode: shape::decode, standard_finalizers: true, ..Self::default() }
+    }
+}
+
+/// Whether anything outside metadata and status differs.
+fn changed(new: &Value, old: &Value) -> bool {
+    let outside = |object: &Value| -> Vec<String> {
+        let keys = object.as_object().into_iter().flatten().map(|(key, _)| key);
+        keys.filter(|key| !matches!(key.as_str(), "metadata" | "status")).cloned().collect()
+    };
+    let differs = |key: &String| !value::same(value::dig(new, &[key]), value::dig(old, &[key]));
+    outside(new).iter().chain(&outside(old)).any(differs)
+}
+
 /// The hooks of a built-in kind.
-pub fn behaviour(_group: &str, _kind: &str) -> Behaviour {
-    Behaviour::default()
+pub fn behaviour(group: &str, kind: &str) -> Behaviour {
+    let found = match group {
+        "" => core::behaviour(kind),
+        "apps" => apps::behaviour(kind),
+        "batch" => batch::behaviour(kind),
+        _ => None,
+    };
+    found.unwrap_or_else(Behaviour::builtin)
 }
