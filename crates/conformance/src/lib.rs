@@ -12,6 +12,7 @@
 pub mod case;
 pub mod cases;
 pub mod client;
+pub mod embedded;
 pub mod known;
 pub mod normalize;
 pub mod pki;

@@ -119,7 +119,8 @@ impl RealServer {
     }
 }
 
-fn users(ca: &Authority) -> anyhow::Result<HashMap<String, Login>> {
+/// Client certificates of the users the suite knows.
+pub(crate) fn users(ca: &Authority) -> anyhow::Result<HashMap<String, Login>> {
     let mut users = HashMap::new();
     for (user, group) in [("admin", "system:masters"), ("alice", "devs"), ("bob", "devs")] {
         let pem = ca.client(ClientCertificate { user, group, expired: false, server_usage: false })?;

@@ -2,15 +2,14 @@
 //! Arguments are parts of `area/name`; without any all cases run.
 
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use conformance::cases;
+use conformance::embedded::EmbeddedServer;
 use conformance::known::KNOWN;
 use conformance::real::{Programs, RealServer};
 use conformance::suite::{check, print, select};
-use conformance::target::Target;
 
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
@@ -27,21 +26,8 @@ async fn main() -> anyhow::Result<ExitCode> {
             well &= print(&mut out, &server.target.name, &report)?;
         }
     }
-    match embedded()? {
-        None => writeln!(out, "skipped: the embedded API: BUTLER_TEST_EMBEDDED_KUBECONFIG is not set")?,
-        Some(target) => {
-            let report = check(Arc::new(target), &chosen, KNOWN, complete).await?;
-            well &= print(&mut out, "the embedded API", &report)?;
-        }
-    }
+    let embedded = EmbeddedServer::start().await?;
+    let report = check(Arc::clone(&embedded.target), &chosen, KNOWN, complete).await?;
+    well &= print(&mut out, &embedded.target.name, &report)?;
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// The embedded API: for now one that was started elsewhere.
-fn embedded() -> anyhow::Result<Option<Target>> {
-    let Some(kubeconfig) = std::env::var_os("BUTLER_TEST_EMBEDDED_KUBECONFIG").map(PathBuf::from) else {
-        return Ok(None);
-    };
-    let client_ca = std::env::var_os("BUTLER_TEST_EMBEDDED_CLIENT_CA").map(PathBuf::from);
-    Target::from_kubeconfig("the embedded API", &kubeconfig, client_ca.as_deref()).map(Some)
 }

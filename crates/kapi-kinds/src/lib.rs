@@ -22,7 +22,7 @@ mod table;
 pub use behaviour::{Behaviour, behaviour};
 pub use columns::{Column, Columns, Evaluate, PrintRow, columns, custom_columns, row_conditions};
 pub use generated::{
-    Group, component, default_objects, default_rbac, delete_returns_object, groups, kubernetes_version,
+    Group, component, component_names, default_objects, default_rbac, delete_returns_object, groups, kubernetes_version,
     storage_version_hash,
 };
 pub use resource::{Resource, Subresource};

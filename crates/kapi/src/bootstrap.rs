@@ -28,8 +28,8 @@ pub(crate) async fn ensure(api: &Inner) -> Result<(), StoreError> {
 
 fn objects(api: &Inner) -> Vec<Value> {
     let mut out: Vec<Value> = NAMESPACES.iter().map(|name| namespace(name)).collect();
-    out.extend(kapi_kinds::default_rbac().iter().cloned());
-    out.extend(kapi_kinds::default_objects().iter().cloned());
+    out.extend(kapi_kinds::default_rbac());
+    out.extend(kapi_kinds::default_objects());
     out.extend(kubernetes_service(api));
     out
 }

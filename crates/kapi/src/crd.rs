@@ -24,8 +24,8 @@ pub struct Custom {
     pub selectable: Vec<(String, JsonPath)>,
     /// CEL rules, compiled.
     pub rules: CelRules,
-    /// The schema as OpenAPI, for serving documents.
-    pub openapi: Value,
+    /// The version as the definition has it, for serving documents.
+    pub version: Value,
 }
 
 /// Where a custom resource keeps what `/scale` shows.
@@ -68,8 +68,8 @@ fn served_version(definition: &Value, spec: &Value, version: &Value, stored: &st
     let name = version["name"].as_str()?;
     let kind = names["kind"].as_str()?;
     let plural: Arc<str> = Arc::from(names["plural"].as_str()?);
-    let openapi = version.pointer("/schema/openAPIV3Schema").cloned().unwrap_or(Value::Null);
-    let schema = Schema::parse(&openapi).unwrap_or_else(|_| Schema::any());
+    let openapi = version.pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null);
+    let schema = Schema::parse(openapi).unwrap_or_else(|_| Schema::any());
     let has_status = version.pointer("/subresources/status").is_some_and(Value::is_object);
     let scale = version.pointer("/subresources/scale").and_then(scale);
     let mut selectable = Vec::new();
@@ -121,7 +121,7 @@ fn served_version(definition: &Value, spec: &Value, version: &Value, stored: &st
             definition_revision: crate::object::revision(definition),
             selectable,
             rules,
-            openapi,
+            version: version.clone(),
         })),
         resource: Arc::new(resource),
     })

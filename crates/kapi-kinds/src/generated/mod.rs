@@ -119,6 +119,11 @@ pub fn component(name: &str) -> Option<Value> {
     serde_json::from_str(component_texts().get(name)?).ok()
 }
 
+/// The names of all component schemas.
+pub fn component_names() -> impl Iterator<Item = &'static str> {
+    component_texts().keys().copied()
+}
+
 /// The roles and bindings every cluster begins with, complete but for what the server itself sets. Roles with an
 /// `aggregationRule` come without rules.
 ///

@@ -1,6 +1,7 @@
 //! What is served beside resources: discovery, OpenAPI, health, version.
 
 mod discovery;
+mod openapi;
 
 use http::{HeaderMap, Method, Response};
 use serde_json::json;
@@ -31,6 +32,14 @@ pub(crate) fn answer(
         ["apis", group] => discovery::group(api, group),
         ["api", version] => discovery::resources(api, "", version),
         ["apis", group, version] => discovery::resources(api, group, version),
+        ["openapi", "v2"] => return openapi::v2(api, headers),
+        ["openapi", "v3"] => Some(openapi::index(api)),
+        ["openapi", "v3", "api", version] => return openapi::v3(api, "", version),
+        ["openapi", "v3", "apis", group, version] => return openapi::v3(api, group, version),
+        [".well-known", "openid-configuration"] => api.auth.issuer.as_ref().map(|issuer| {
+            issuer.openid_configuration(&format!("{}/openid/v1/jwks", issuer.issuer()))
+        }),
+        ["openid", "v1", "jwks"] => api.auth.issuer.as_ref().map(|issuer| issuer.jwks()),
         [""] => Some(json!({"paths": ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]})),
         _ => None,
     };

@@ -186,18 +186,9 @@ fn grace_seconds(served: &Served, live: &Value, options: &DeleteOptions) -> i64 
     options.grace_seconds.unwrap_or(own).max(0)
 }
 
-/// Kinds whose deletion answers with the object rather than a Status.
+/// Whether the kind's deletion answers with the object rather than a Status.
 fn returns_object(served: &Served) -> bool {
-    const KINDS: [&str; 7] = [
-        "Pod",
-        "Service",
-        "ServiceAccount",
-        "PersistentVolume",
-        "PersistentVolumeClaim",
-        "PodTemplate",
-        "ResourceQuota",
-    ];
-    KINDS.iter().any(|kind| served.is("", kind))
+    served.custom.is_none() && kapi_kinds::delete_returns_object(&served.resource.group, &served.resource.plural)
 }
 
 fn success(served: &Served, object: &Value) -> Value {

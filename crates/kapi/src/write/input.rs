@@ -39,6 +39,7 @@ pub(crate) fn typed(call: &mut Call, decoded: Decoded) -> Result<Value, Status> 
     let served = std::sync::Arc::clone(&call.served);
     check_kind(&served, &mut value)?;
     report_unknown(call, &served, &mut value, duplicates)?;
+    decode_as_go(&served, &mut value)?;
     Ok(into_stored(&served, value))
 }
 
@@ -110,6 +111,15 @@ fn go_type(value: &Value) -> &'static str {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
+}
+
+/// Reads the object as the kind's Go structs would.
+fn decode_as_go(served: &Served, value: &mut Value) -> Result<(), Status> {
+    let kind = &served.resource.kind;
+    (served.resource.behaviour.decode)(value).map_err(|error| {
+        let version = &served.resource.version;
+        Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {error}"))
+    })
 }
 
 fn report_unknown(

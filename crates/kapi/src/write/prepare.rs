@@ -73,13 +73,10 @@ pub(super) fn for_update(served: &Served, object: &mut Value, live: &Value, aspe
     }
 }
 
-/// Whether a change is one that generations count: outside metadata, and outside a status that has its own subresource.
+/// Whether a change is one that generations count. A custom resource without `/status` counts changes of its status too.
 fn counts(served: &Served, new: &Value, old: &Value) -> bool {
-    let status_apart = served.custom.as_ref().is_none_or(|custom| custom.status);
-    let (Some(new), Some(old)) = (new.as_object(), old.as_object()) else { return true };
-    let relevant = |key: &&String| *key != "metadata" && !(status_apart && *key == "status");
-    let mut keys = new.keys().chain(old.keys()).filter(relevant);
-    keys.any(|key| new.get(key) != old.get(key))
+    let status_counts = served.custom.as_ref().is_some_and(|custom| !custom.status);
+    (served.resource.behaviour.changed)(new, old) || status_counts && new.get("status") != old.get("status")
 }
 
 fn keep_field(object: &mut Value, live: &Value, field: &str) {

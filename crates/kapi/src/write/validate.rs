@@ -1,5 +1,6 @@
 //! Whether an object may be stored.
 
+use kapi_kinds::meta::{validate_meta, validate_meta_update};
 use kapi_schema::field::{FieldError, Path};
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use crate::status::Status;
 /// Checks a new object.
 pub(super) fn new_object(served: &Served, object: &Value) -> Result<(), Status> {
     let behaviour = &served.resource.behaviour;
-    let mut errors: Vec<FieldError> = Vec::new();
+    let mut errors = validate_meta(object, served.resource.namespaced, behaviour);
     match &served.custom {
         Some(custom) => errors.extend(custom.validate(served, object, None)),
         None => errors.extend((behaviour.validate)(object)),
@@ -22,7 +23,7 @@ pub(super) fn new_object(served: &Served, object: &Value) -> Result<(), Status> 
 /// Checks a change.
 pub(super) fn changed_object(served: &Served, new: &Value, old: &Value, aspect: Aspect) -> Result<(), Status> {
     let behaviour = &served.resource.behaviour;
-    let mut errors: Vec<FieldError> = Vec::new();
+    let mut errors = validate_meta_update(new, old, behaviour);
     match (&served.custom, aspect) {
         (Some(custom), _) => errors.extend(custom.validate(served, new, Some(old))),
         (None, Aspect::Status) => errors.extend((behaviour.validate_status)(new, old)),

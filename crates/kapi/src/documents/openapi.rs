@@ -1,0 +1,91 @@
+//! OpenAPI documents: one per group version (v3), and one of everything (v2).
+
+use std::sync::Arc;
+
+use http::{HeaderMap, Response, header};
+use kapi_kinds::openapi::{Descriptions, component_name, custom_component, custom_list_component, document, document_v2};
+use kapi_kinds::Resource;
+use serde_json::{Map, Value, json};
+
+use crate::api::Inner;
+use crate::registry::{self, Served};
+use crate::respond::{self, Body};
+use crate::status::Status;
+
+/// `/openapi/v3`: where the documents are. The hash in an address changes with what is behind it.
+pub(super) fn index(api: &Inner) -> Value {
+    let mut paths = Map::new();
+    let mut add = |group: &str, version: &str, hash: String| {
+        let path = if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
+        let url = format!("/openapi/v3/{path}?hash={hash}");
+        paths.insert(path, json!({"serverRelativeURL": url}));
+    };
+    for (group, found) in &registry::builtin().0 {
+        for (version, _) in &found.versions {
+            add(group, version, api.options.version.replace('.', ""));
+        }
+    }
+    for (group, found) in &api.custom().0 {
+        for (version, resources) in &found.versions {
+            let revision = |served: &Arc<Served>| served.custom.as_ref().map_or(0, |custom| custom.definition_revision);
+            let latest = resources.values().map(revision).max().unwrap_or(0);
+            add(group, version, format!("{latest:X}-{}", resources.len()));
+        }
+    }
+    json!({"paths": paths})
+}
+
+/// `/openapi/v3/apis/<group>/<version>`.
+pub(super) fn v3(api: &Inner, group: &str, version: &str) -> Result<Response<Body>, Status> {
+    let custom = api.custom();
+    let found: Vec<Arc<Served>> = [registry::builtin(), &*custom]
+        .into_iter()
+        .filter_map(|groups| groups.0.get(group))
+        .flat_map(|group| &group.versions)
+        .filter(|(name, _)| &**name == version)
+        .flat_map(|(_, resources)| resources.values().cloned())
+        .collect();
+    if found.is_empty() {
+        return Ok(respond::text(404, "text/plain; charset=utf-8", "404 page not found\n"));
+    }
+    let resources: Vec<&Resource> = found.iter().map(|served| &*served.resource).collect();
+    let described = Descriptions::load();
+    let text = document(group, version, &resources, |name| component(&described, &found, name));
+    Ok(respond::text(200, "application/json", text))
+}
+
+/// `/openapi/v2`, in JSON alone.
+pub(super) fn v2(api: &Inner, headers: &HeaderMap) -> Result<Response<Body>, Status> {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("*/*");
+    if !accepted.split(',').any(|clause| clause.contains("json") || clause.contains("*/*")) {
+        return Err(Status::not_acceptable("application/json"));
+    }
+    let custom = api.custom();
+    let found: Vec<Arc<Served>> = registry::builtin().all().chain(custom.all()).cloned().collect();
+    let resources: Vec<&Resource> = found.iter().map(|served| &*served.resource).collect();
+    let described = Descriptions::load();
+    let names = kapi_kinds::component_names().map(str::to_owned).chain(found.iter().filter_map(|served| {
+        let resource = &served.resource;
+        served.custom.as_ref().map(|_| component_name(&resource.group, &resource.version, &resource.kind))
+    }));
+    let components = names.filter_map(|name| component(&described, &found, &name).map(|schema| (name, schema)));
+    Ok(respond::text(200, "application/json", document_v2(&resources, components)))
+}
+
+/// The schema called `name`, with descriptions.
+fn component(described: &Descriptions, found: &[Arc<Served>], name: &str) -> Option<Value> {
+    if let Some(mut schema) = kapi_kinds::component(name) {
+        described.describe(name, &mut schema);
+        return Some(schema);
+    }
+    found.iter().find_map(|served| {
+        let (resource, custom) = (&served.resource, served.custom.as_ref()?);
+        if name == component_name(&resource.group, &resource.version, &resource.kind) {
+            let mut schema = custom_component(resource, &custom.version);
+            described.describe_custom(&mut schema);
+            return Some(schema);
+        }
+        (name == component_name(&resource.group, &resource.version, &resource.list_kind))
+            .then(|| custom_list_component(resource))
+    })
+}
