@@ -1,6 +1,6 @@
 //! The string formats kube-apiserver checks in custom resources. Formats it does not know mean nothing.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv6Addr;
 
 /// Whether `value` has the `format`; none if the format is not one that is checked.
 pub fn check(format: &str, value: &str) -> Option<bool> {
@@ -306,11 +306,6 @@ fn is_duration(value: &str) -> bool {
         rest = after;
     }
     found
-}
-
-/// An address in its usual writing, for those who need no old leniency.
-pub(crate) fn is_ip(value: &str) -> bool {
-    value.parse::<Ipv4Addr>().is_ok() || value.parse::<Ipv6Addr>().is_ok()
 }
 
 #[cfg(test)]

@@ -9,7 +9,9 @@
 //! This crate does no IO and knows no kind by name.
 
 mod cel;
+pub mod crd;
 mod defaulting;
+mod depth;
 pub mod duration;
 pub mod field;
 pub mod formats;
@@ -27,6 +29,7 @@ mod validate;
 
 pub use cel::{CelOutcome, CelRules};
 pub use defaulting::apply_defaults;
+pub use depth::{MAX_DEPTH, too_deep};
 pub use gopattern::LazyPattern;
 pub use jsonpath::{JsonPath, JsonPathError};
 pub use openapi::to_openapi;

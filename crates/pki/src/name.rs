@@ -29,29 +29,27 @@ impl Subject {
         self
     }
 
-    /// The DER `Name`, with all organizations in one set as Go writes them.
+    /// The DER `Name`: one set per organization, because the values of a common set would be sorted.
     pub(crate) fn to_der(&self) -> Vec<u8> {
         yasna::construct_der(|writer| {
             writer.write_sequence(|writer| {
-                if !self.organizations.is_empty() {
-                    write_set(writer, ORGANIZATION, &self.organizations);
+                for organization in &self.organizations {
+                    write_attribute(writer, ORGANIZATION, organization);
                 }
                 if !self.common_name.is_empty() {
-                    write_set(writer, COMMON_NAME, std::slice::from_ref(&self.common_name));
+                    write_attribute(writer, COMMON_NAME, &self.common_name);
                 }
             });
         })
     }
 }
 
-fn write_set(writer: &mut DERWriterSeq<'_>, attribute: &[u64], values: &[String]) {
-    writer.next().write_set_of(|set| {
-        for value in values {
-            set.next().write_sequence(|pair| {
-                der::write_oid(pair.next(), attribute);
-                write_text(pair.next(), value);
-            });
-        }
+fn write_attribute(writer: &mut DERWriterSeq<'_>, attribute: &[u64], value: &str) {
+    writer.next().write_set(|set| {
+        set.next().write_sequence(|pair| {
+            der::write_oid(pair.next(), attribute);
+            write_text(pair.next(), value);
+        });
     });
 }
 

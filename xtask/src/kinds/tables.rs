@@ -187,3 +187,46 @@ fn text(value: &Value) -> String {
 fn array(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_goes_and_a_property_called_description_stays() {
+        let schema = json!({"description": "gone", "properties": {
+            "description": {"type": "string", "description": "gone"},
+            "list": {"allOf": [{"description": "gone", "$ref": "x"}]},
+        }});
+        let bare = json!({"properties": {"description": {"type": "string"}, "list": {"allOf": [{"$ref": "x"}]}}});
+        assert_eq!(without_prose(schema), bare);
+    }
+
+    #[test]
+    fn subresources_without_a_version_have_the_resource_s_own() {
+        let gv = GroupVersion { group: "apps".into(), version: "v1".into(), resources: Vec::new() };
+        let of = |group: &str, version: &str| {
+            let kind = json!({"group": group, "version": version, "kind": "K"});
+            let sub = subresource(&gv, &json!({"subresource": "s", "responseKind": kind, "verbs": []}));
+            (text(&sub["group"]), text(&sub["version"]))
+        };
+        assert_eq!(of("", ""), ("apps".to_owned(), "v1".to_owned()));
+        assert_eq!(of("autoscaling", "v2"), ("autoscaling".to_owned(), "v2".to_owned()));
+    }
+
+    #[test]
+    fn groups_keep_the_server_s_order() {
+        let gv = |group: &str, version: &str| GroupVersion {
+            group: group.into(),
+            version: version.into(),
+            resources: vec![],
+        };
+        let groups = groups(&[gv("", "v1"), gv("b", "v2"), gv("b", "v1"), gv("a", "v1")]);
+        let expected = [
+            json!({"name": "", "versions": ["v1"]}),
+            json!({"name": "b", "versions": ["v2", "v1"]}),
+            json!({"name": "a", "versions": ["v1"]}),
+        ];
+        assert_eq!(groups, expected);
+    }
+}

@@ -37,8 +37,11 @@ struct Holder {
 /// A volume: readable by the nodes of its claim, together with its Secrets.
 struct Volume {
     claim: Key,
-    secrets: Vec<(Box<str>, Box<str>)>,
+    secrets: Vec<SecretKey>,
 }
+
+/// Namespace and name.
+type SecretKey = (Box<str>, Box<str>);
 
 #[derive(Default)]
 struct State {
@@ -46,7 +49,7 @@ struct State {
     /// For every object the nodes that need it, with the number of reasons.
     nodes_of: HashMap<Key, HashMap<Box<str>, u32>>,
     volumes: HashMap<Box<str>, Volume>,
-    volumes_by_secret: HashMap<(Box<str>, Box<str>), Vec<Box<str>>>,
+    volumes_by_secret: HashMap<SecretKey, Vec<Box<str>>>,
 }
 
 /// Which objects each node may read, kept current by [`apply_event`](Self::apply_event).

@@ -189,10 +189,13 @@ impl Scope {
     }
 }
 
+/// Roles by name.
+type Roles = HashMap<Box<str>, Arc<Vec<PolicyRule>>>;
+
 #[derive(Default)]
 struct State {
-    cluster_roles: HashMap<Box<str>, Arc<Vec<PolicyRule>>>,
-    roles: HashMap<Box<str>, HashMap<Box<str>, Arc<Vec<PolicyRule>>>>,
+    cluster_roles: Roles,
+    roles: HashMap<Box<str>, Roles>,
     cluster_bindings: Scope,
     bindings: HashMap<Box<str>, Scope>,
 }

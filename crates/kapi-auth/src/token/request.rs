@@ -122,17 +122,19 @@ fn whole_second(at: Timestamp) -> String {
 }
 
 fn check_metadata(request: &TokenRequest<'_>) -> Result<(), StatusError> {
-    let check = |field: &str, wanted: &str, what: &str| {
-        let sent = text(request.object, &["metadata", field]);
-        if sent.is_empty() || sent == wanted {
-            return Ok(());
-        }
-        let detail = format!("must match the service account {what} if specified");
-        let error = FieldError::invalid(format!("metadata.{field}"), &crate::go::quote(sent), &detail);
-        Err(StatusError::invalid(GROUP, KIND, request.name, &[error]))
-    };
-    check("name", request.name, "name")?;
-    check("namespace", request.namespace, "namespace")
+    let sent = |field| text(request.object, &["metadata", field]);
+    let differs = |field, wanted: &str| !sent(field).is_empty() && sent(field) != wanted;
+    if differs("namespace", request.namespace) {
+        return Err(StatusError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    if differs("name", request.name) {
+        let detail = "must match the service account name if specified";
+        let error = FieldError::invalid("metadata.name", &crate::go::quote(sent("name")), detail);
+        return Err(StatusError::invalid(GROUP, KIND, request.name, &[error]));
+    }
+    Ok(())
 }
 
 fn checked_seconds(object: &Value) -> Result<i64, StatusError> {

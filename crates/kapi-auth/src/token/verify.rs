@@ -99,7 +99,7 @@ impl TokenVerifier {
             key.jws_algorithm().is_ok_and(|name| name == parts.header.alg)
                 && key.verifies_token(parts.signed.as_bytes(), &parts.signature)
         });
-        if verified { Ok(()) } else { Err("square/go-jose: error in cryptographic primitive".to_owned()) }
+        if verified { Ok(()) } else { Err("go-jose/go-jose: error in cryptographic primitive".to_owned()) }
     }
 
     /// The audiences in common; a token without any is for this server.

@@ -104,20 +104,22 @@ impl Sharing {
         Value::Object(map)
     }
 
-    /// A reference to this subschema, which is kept under its own text.
+    /// A reference to this subschema, which is kept under its own text. What follows the last dot of a component's
+    /// name is the name of the type: kept for changed uses of a component, empty for what has no name.
     fn reference(&mut self, schema: Value) -> Value {
-        let name = match target(&schema) {
-            Some(name) => name,
-            None => {
-                let text = schema.to_string();
-                if let Some((name, beside)) = changed_target(schema.clone()) {
-                    self.changed.insert(text.clone(), (name, beside));
-                } else if !self.components.contains_key(&text) {
-                    let body = self.body(schema);
-                    self.components.insert(text.clone(), body);
-                }
-                text
+        let name = if let Some(name) = target(&schema) {
+            name
+        } else if let Some((component, beside)) = changed_target(&schema) {
+            let name = format!("{}.{component}", Value::Object(beside.clone()));
+            self.changed.insert(name.clone(), (component, beside));
+            name
+        } else {
+            let name = format!("{schema}.");
+            if !self.components.contains_key(&name) {
+                let body = self.body(schema);
+                self.components.insert(name.clone(), body);
             }
+            name
         };
         json!({"$ref": format!("{REFERENCE}{name}")})
     }
@@ -133,10 +135,10 @@ fn target(schema: &Value) -> Option<String> {
 }
 
 /// The component this schema changes, and how.
-fn changed_target(schema: Value) -> Option<(String, Map<String, Value>)> {
-    let Value::Object(mut map) = schema else { return None };
-    let name = target(map.remove("allOf")?.get(0)?)?;
-    Some((name, map))
+fn changed_target(schema: &Value) -> Option<(String, Map<String, Value>)> {
+    let name = target(schema.get("allOf")?.get(0)?)?;
+    let beside = schema.as_object()?.iter().filter(|(key, _)| *key != "allOf");
+    Some((name, beside.map(|(key, value)| (key.clone(), value.clone())).collect()))
 }
 
 #[cfg(test)]
@@ -155,7 +157,8 @@ mod tests {
         }}));
         assert_eq!(body["properties"]["a"], body["properties"]["b"]);
         assert_eq!(body["properties"]["plain"], reference);
-        assert_ne!(body["properties"]["changed"], reference);
+        let changed = body["properties"]["changed"]["$ref"].as_str().unwrap();
+        assert!(changed.ends_with("}.Meta"), "{changed}");
         assert_eq!(sharing.changed.len(), 1);
     }
 

@@ -187,6 +187,9 @@ WIDGETS = {
     "apply drops whole map": [apply("a", spec(title="x", labels={"a": "1", "b": "2"})), apply("a", spec(title="x"))],
     "apply drops map entry": [apply("a", spec(labels={"a": "1", "b": "2"})), apply("a", spec(labels={"a": "1"}))],
     "apply drops last map entry": [apply("a", spec(labels={"a": "1"})), apply("a", spec(labels={}))],
+    "apply empties set": [apply("a", spec(tags=["a"])), apply("a", spec(tags=[])), apply("a", spec(tags=[]))],
+    "apply empties set beside": [apply("a", spec(title="t", tags=["a"])), apply("a", spec(title="t", tags=[])), apply("a", spec(title="t", tags=[]))],
+    "apply empty list owns nothing": [apply("b", spec(items=[])), apply("a", spec())],
     "apply drops set item": [apply("a", spec(tags=["x", "y", "z"])), apply("a", spec(tags=["x", "z"]))],
     "apply drops all set items": [apply("a", spec(tags=["x", "y"], title="t")), apply("a", spec(title="t"))],
     "apply drops list map item": [apply("a", spec(items=[item("a", value="1"), item("b", value="2")])), apply("a", spec(items=[item("b", value="2")]))],
@@ -600,30 +603,24 @@ BUILT_IN = {
     "Namespace": ("v1", "namespaces", {"metadata": {"labels": {"x": "y"}}}, {"metadata": {"labels": {"a": "b"}}}, {"metadata": {"labels": {"a": "c"}}}),
     "PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses", {"value": 5, "description": "d"}, {"description": "e"}, {"description": "f"}),
     "RuntimeClass": ("node.k8s.io/v1", "runtimeclasses", {"handler": "h", "scheduling": {"nodeSelector": {"a": "b"}, "tolerations": [{"key": "k", "operator": "Exists"}]}}, {"overhead": {"podFixed": {"cpu": "1"}}}, {"scheduling": {"nodeSelector": {"a": "c"}}}),
-    "CertificateSigningRequest": ("certificates.k8s.io/v1", "certificatesigningrequests", None, {"metadata": {"labels": {"a": "b"}}}, {"metadata": {"labels": {"a": "c"}}}),
     "ValidatingWebhookConfiguration": ("admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", {"webhooks": [WEBHOOK]}, {"webhooks": [{**WEBHOOK, "timeoutSeconds": 3}]}, {"webhooks": [{"name": "w.example.com", "timeoutSeconds": 5}]}),
     "MutatingWebhookConfiguration": ("admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations", {"webhooks": [WEBHOOK]}, {"webhooks": [{**WEBHOOK, "timeoutSeconds": 3}]}, {"webhooks": [{"name": "w.example.com", "timeoutSeconds": 5}]}),
-    "APIService": ("apiregistration.k8s.io/v1", "apiservices", None, {"metadata": {"labels": {"a": "b"}}}, {"metadata": {"labels": {"a": "c"}}}),
     "ControllerRevision": ("apps/v1", "controllerrevisions", {"revision": 1, "data": {"spec": {"a": {"b": 1}}}}, {"revision": 2}, {"revision": 3}),
 }
 
 CLUSTER_SCOPED = {
     "ClusterRole", "ClusterRoleBinding", "IngressClass", "StorageClass", "CSIDriver", "PersistentVolume", "Node", "Namespace",
-    "PriorityClass", "RuntimeClass", "CertificateSigningRequest", "ValidatingWebhookConfiguration",
-    "MutatingWebhookConfiguration", "APIService",
+    "PriorityClass", "RuntimeClass", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration",
 }
 
 
 def component(kind, api_version):
-    if kind == "APIService":
-        return "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService"
     group, _, version = api_version.rpartition("/")
     return f"io.k8s.api.{group.split('.')[0] or 'core'}.{version}.{kind}"
 
 
-for kind, (api_version, resource, body, change, applied) in BUILT_IN.items():
-    if body is not None:
-        KINDS[kind] = {"apiVersion": api_version, "kind": kind, "resource": resource, "component": component(kind, api_version)}
+for kind, (api_version, resource, *_) in BUILT_IN.items():
+    KINDS[kind] = {"apiVersion": api_version, "kind": kind, "resource": resource, "component": component(kind, api_version)}
 
 
 def table(kind, scenarios):
@@ -640,7 +637,6 @@ GROUPS = {
     "kinds": [
         (kind, "kind " + kind, [create("a", body), merge("b", change), apply("c", applied), force("c", applied), apply("d", body)])
         for kind, (_, _, body, change, applied) in BUILT_IN.items()
-        if body is not None
     ],
     "json_patches": [("configmap", name, [create("a", PATCHED), patch("b", *ops)]) for name, ops in JSON_PATCHES.items()],
 }

@@ -33,5 +33,5 @@ mod unify;
 mod value;
 mod walk;
 
+pub(crate) use rules::check_rules;
 pub use rules::{CelOutcome, CelRules};
-pub(crate) use rules::{RuleFault, check_rules};

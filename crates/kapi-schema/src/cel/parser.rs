@@ -3,9 +3,9 @@
 use super::ast::{Expr, Kind, Literal, Macro, MacroKind};
 use super::lexer::{Fault, Token, TokenKind, scan};
 
-/// cel-go's own limits: hostile rules must not exhaust the stack.
-const MAX_NESTING: usize = 250;
-const MAX_DEPTH: u16 = 400;
+/// Hostile rules must not exhaust the stack. cel-go, whose stacks grow, stops at 250.
+const MAX_NESTING: usize = 100;
+const MAX_DEPTH: u16 = 200;
 const MAX_CHARACTERS: usize = 100_000;
 
 const RESERVED: [&str; 18] = [
@@ -116,7 +116,7 @@ impl Parser {
             }
         }
         if below >= MAX_DEPTH {
-            return self.fault(at, format!("expression recursion limit exceeded: {MAX_NESTING}"));
+            return self.fault(at, "expression recursion limit exceeded: 250");
         }
         Ok(Expr { at, depth: below + 1, kind })
     }
@@ -128,13 +128,13 @@ impl Parser {
     fn expr(&mut self) -> Parsed<Expr> {
         self.nesting += 1;
         if self.nesting > MAX_NESTING {
-            return self.fault(self.peek().at, format!("expression recursion limit exceeded: {MAX_NESTING}"));
+            return self.fault(self.peek().at, "expression recursion limit exceeded: 250");
         }
-        let condition = self.logic(false)?;
+        let condition = self.binary(0)?;
         let expr = match self.take("?") {
             None => condition,
             Some(at) => {
-                let yes = self.logic(false)?;
+                let yes = self.binary(0)?;
                 self.expect(":")?;
                 let no = self.expr()?;
                 self.node(at, Kind::Conditional(Box::new([condition, yes, no])))?
@@ -144,63 +144,55 @@ impl Parser {
         Ok(expr)
     }
 
-    fn logic(&mut self, and: bool) -> Parsed<Expr> {
-        let symbol = if and { "&&" } else { "||" };
-        let operand = |parser: &mut Self| if and { parser.relation() } else { parser.logic(true) };
-        let first = operand(self)?;
-        let Some(at) = self.take(symbol) else { return Ok(first) };
-        let mut terms = vec![first, operand(self)?];
-        while self.take(symbol).is_some() {
-            terms.push(operand(self)?);
+    /// Operators of at least this rank. One function for all ranks keeps the stack short.
+    fn binary(&mut self, least: u8) -> Parsed<Expr> {
+        let mut left = self.unary()?;
+        while let Some((rank, operator)) = self.operator().filter(|(rank, _)| *rank >= least) {
+            let at = self.next().at;
+            let right = self.binary(rank + 1)?;
+            left = match (operator, left.kind) {
+                ("&&", Kind::Logic { and: true, terms }) => self.longer(left.at, true, terms, right)?,
+                ("||", Kind::Logic { and: false, terms }) => self.longer(left.at, false, terms, right)?,
+                ("&&" | "||", kind) => {
+                    let terms = vec![Expr { kind, ..left }];
+                    self.longer(at, operator == "&&", terms, right)?
+                }
+                (function, kind) => self.call(at, function, None, vec![Expr { kind, ..left }, right])?,
+            };
         }
+        Ok(left)
+    }
+
+    fn longer(&self, at: u32, and: bool, mut terms: Vec<Expr>, last: Expr) -> Parsed<Expr> {
+        terms.push(last);
         self.node(at, Kind::Logic { and, terms })
     }
 
-    fn relation(&mut self) -> Parsed<Expr> {
-        let mut left = self.sum()?;
-        loop {
-            let token = self.peek();
-            let function = match (&token.kind, token.text.as_str()) {
-                (TokenKind::Symbol, "<") => "_<_",
-                (TokenKind::Symbol, "<=") => "_<=_",
-                (TokenKind::Symbol, ">") => "_>_",
-                (TokenKind::Symbol, ">=") => "_>=_",
-                (TokenKind::Symbol, "==") => "_==_",
-                (TokenKind::Symbol, "!=") => "_!=_",
-                (TokenKind::Ident, "in") => "@in",
-                _ => return Ok(left),
-            };
-            self.at += 1;
-            let right = self.sum()?;
-            left = self.call(token.at, function, None, vec![left, right])?;
+    /// The rank and name of the operator that comes next.
+    fn operator(&self) -> Option<(u8, &'static str)> {
+        let token = self.tokens.get(self.at)?;
+        if token.kind == TokenKind::Ident {
+            return (token.text == "in").then_some((2, "@in"));
         }
-    }
-
-    fn sum(&mut self) -> Parsed<Expr> {
-        let mut left = self.product()?;
-        loop {
-            let (function, at) = match (self.take("+"), self.is("-")) {
-                (Some(at), _) => ("_+_", at),
-                (None, true) => ("_-_", self.next().at),
-                (None, false) => return Ok(left),
-            };
-            let right = self.product()?;
-            left = self.call(at, function, None, vec![left, right])?;
+        if token.kind != TokenKind::Symbol {
+            return None;
         }
-    }
-
-    fn product(&mut self) -> Parsed<Expr> {
-        let mut left = self.unary()?;
-        loop {
-            let Some((function, at)) = [("*", "_*_"), ("/", "_/_"), ("%", "_%_")]
-                .into_iter()
-                .find_map(|(symbol, function)| Some((function, self.take(symbol)?)))
-            else {
-                return Ok(left);
-            };
-            let right = self.unary()?;
-            left = self.call(at, function, None, vec![left, right])?;
-        }
+        Some(match token.text.as_str() {
+            "||" => (0, "||"),
+            "&&" => (1, "&&"),
+            "<" => (2, "_<_"),
+            "<=" => (2, "_<=_"),
+            ">" => (2, "_>_"),
+            ">=" => (2, "_>=_"),
+            "==" => (2, "_==_"),
+            "!=" => (2, "_!=_"),
+            "+" => (3, "_+_"),
+            "-" => (3, "_-_"),
+            "*" => (4, "_*_"),
+            "/" => (4, "_/_"),
+            "%" => (4, "_%_"),
+            _ => return None,
+        })
     }
 
     fn unary(&mut self) -> Parsed<Expr> {
@@ -382,7 +374,7 @@ impl Parser {
 
     fn macro_call(&self, at: u32, kind: MacroKind, two: bool, range: Expr, args: Vec<Expr>) -> Parsed<Expr> {
         let mut args = args.into_iter();
-        let mut variable = |args: &mut std::vec::IntoIter<Expr>| match args.next() {
+        let variable = |args: &mut std::vec::IntoIter<Expr>| match args.next() {
             Some(Expr { kind: Kind::Ident(name), .. }) => Ok(name),
             Some(Expr { at, .. }) => Err(Fault { at, message: "argument must be a simple name".to_owned() }),
             None => Err(Fault { at, message: "argument must be a simple name".to_owned() }),

@@ -37,6 +37,7 @@ pub struct CelRules {
     pub(super) by_node: HashMap<u32, Vec<CompiledRule>>,
     /// Nodes at or below which there are rules.
     pub(super) on_the_way: HashSet<u32>,
+    pub(super) is_resource: bool,
 }
 
 /// What running the rules found.
@@ -51,8 +52,13 @@ pub struct CelOutcome {
 impl CelRules {
     /// Compiles all rules of a kind's schema.
     pub fn compile(schema: SchemaRef<'_>) -> Self {
-        let mut rules = Self::default();
-        rules.add(schema, true);
+        Self::compile_at(schema, true)
+    }
+
+    /// The same for a part of a schema, which may not be that of a resource.
+    pub(crate) fn compile_at(schema: SchemaRef<'_>, is_resource: bool) -> Self {
+        let mut rules = Self { is_resource, ..Self::default() };
+        rules.add(schema, is_resource);
         rules
     }
 
@@ -63,7 +69,18 @@ impl CelRules {
 
     /// Runs the rules over an object. Transition rules run only with an old one.
     pub fn validate(&self, new: &Value, old: Option<&Value>, schema: SchemaRef<'_>, root: &Path) -> CelOutcome {
-        walk::run(self, new, old, schema, root)
+        walk::run(self, new, old, schema, root, true)
+    }
+
+    /// The same with nothing tolerated for being unchanged.
+    pub(crate) fn validate_strictly(
+        &self,
+        new: &Value,
+        old: Option<&Value>,
+        schema: SchemaRef<'_>,
+        root: &Path,
+    ) -> Vec<FieldError> {
+        walk::run(self, new, old, schema, root, false).errors
     }
 
     fn add(&mut self, schema: SchemaRef<'_>, is_resource: bool) -> bool {

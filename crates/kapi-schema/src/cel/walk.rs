@@ -24,11 +24,13 @@ pub(super) fn run(
     old: Option<&Value>,
     schema: SchemaRef<'_>,
     root: &Path,
+    ratchet: bool,
 ) -> CelOutcome {
     let mut run = Run { rules, root, budget: BUDGET, outcome: CelOutcome::default() };
-    let before = Before { old, pair: old.map(|old| Correlated::new(old, new, schema)), above: None };
+    let before =
+        Before { old, pair: old.filter(|_| ratchet).map(|old| Correlated::new(old, new, schema)), above: None };
     // What stopped the run has been told by whoever stopped it.
-    let _ = run.value(new, schema, true, &Trail::default(), before);
+    let _ = run.value(new, schema, rules.is_resource, &Trail::default(), before);
     run.outcome
 }
 
