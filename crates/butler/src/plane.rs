@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use jiff::{SignedDuration, Timestamp};
-use kapi::{Api, Identity, Options, Plane, Security};
+use kapi::{Api, Controllers, Identity, Options, Plane, Security};
 use kapi_store::Store;
 use pki::{Authority, Cluster, ClusterPki, ClusterPkiPem, Credentials, Kubeconfig, Secret, Subject, SystemKeys};
 
@@ -56,7 +56,7 @@ fn read(path: &Path) -> Result<String> {
 /// Opens the store and the API on it.
 pub(crate) async fn open(data: &DataDir, keys: ClusterPki, port: u16) -> Result<(Plane, Api)> {
     let plane = Plane::new(Store::open(&data.store())?);
-    plane.run_controllers();
+    plane.run_controllers(Controllers::default());
     let security = Security {
         client_authorities: Some(keys.cluster_ca.pem()),
         service_account_key: Some(Arc::new(keys.service_account_key)),

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use kapi::{Identity, Options, Plane, Security};
+use kapi::{Controllers, Identity, Options, Plane, Security};
 use kapi_store::Store;
 use pki::{ServiceAccountKey, SystemKeys};
 use tokio::net::TcpListener;
@@ -26,7 +26,7 @@ impl EmbeddedServer {
     pub async fn start() -> anyhow::Result<Self> {
         let ca = Authority::new("conformance-ca")?;
         let plane = Plane::new(Store::in_memory()?);
-        plane.run_controllers();
+        plane.run_controllers(Controllers::none());
         let security = Security {
             client_authorities: Some(ca.pem.certificate.clone()),
             service_account_key: Some(Arc::new(ServiceAccountKey::generate(&SystemKeys)?)),

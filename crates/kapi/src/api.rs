@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 use tokio::sync::mpsc;
 
 use crate::auth::{Auth, Security};
-use crate::controllers::{self, Message, Notice};
+use crate::controllers::{self, Controllers, Message, Notice};
 use crate::{bootstrap, crd};
 use crate::registry::{self, Groups, Served};
 
@@ -97,7 +97,7 @@ impl Plane {
 
     /// Runs what the APIs do by themselves after a write: without it, custom kinds are not established, namespaces not
     /// emptied, garbage not collected. The task ends with the plane.
-    pub fn run_controllers(&self) {
+    pub fn run_controllers(&self, enabled: Controllers) {
         let (sender, messages) = mpsc::unbounded_channel();
         if self.shared.controllers.set(sender).is_err() {
             return;
@@ -105,7 +105,7 @@ impl Plane {
         for api in self.shared.apis.read().values() {
             self.shared.tell(Message::Opened(Arc::clone(api)));
         }
-        tokio::spawn(controllers::run(messages));
+        tokio::spawn(controllers::run(messages, enabled));
     }
 
     /// The API of this name, opened on first use with what every API holds from the start.

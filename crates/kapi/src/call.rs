@@ -23,8 +23,18 @@ pub(crate) struct Call {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     pub(crate) now: Timestamp,
+    /// What to do about fields that are unknown or given twice.
+    pub(crate) field_validation: FieldValidation,
     /// What to warn the client about.
     pub(crate) warnings: Vec<String>,
+}
+
+/// What to do about fields that are unknown or given twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    Ignore,
+    Warn,
+    Strict,
 }
 
 /// What a handler gives back, before it is put in the form the client asked for.
@@ -81,6 +91,22 @@ impl Call {
             let error = kapi_schema::field::FieldError::not_supported(&path, &Value::from(vec![other]), &["All"]);
             Status::invalid("meta.k8s.io", self.options_kind(), "", &[error])
         })
+    }
+
+    /// Reads the `fieldValidation` parameter.
+    pub(crate) fn choose_field_validation(&mut self) -> Result<(), Status> {
+        self.field_validation = match self.query.get("fieldValidation") {
+            None | Some("Warn") => FieldValidation::Warn,
+            Some("Strict") => FieldValidation::Strict,
+            Some("Ignore") => FieldValidation::Ignore,
+            Some(other) => {
+                let path = kapi_schema::field::Path::new("fieldValidation");
+                let choices = ["", "Ignore", "Strict", "Warn"];
+                let error = kapi_schema::field::FieldError::not_supported(&path, &other.into(), &choices);
+                return Err(Status::invalid("meta.k8s.io", self.options_kind(), "", &[error]));
+            }
+        };
+        Ok(())
     }
 
     /// The kind the query parameters of this request make up.

@@ -37,6 +37,7 @@ mod write;
 
 pub use api::{Api, ApiError, Options, Plane};
 pub use auth::Security;
+pub use controllers::Controllers;
 pub use kapi_auth::{StaticTokens, User};
 pub use respond::Body;
 pub use server::{Identity, TlsError, serve};

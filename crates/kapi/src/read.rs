@@ -48,6 +48,20 @@ pub(crate) fn convert(served: &Served, mut object: Value, api_version: &str) -> 
     }
 }
 
+/// Where kube-apiserver would keep the object in etcd; some messages name it.
+pub(crate) fn registry_key(served: &Served, namespace: &str, name: &str) -> String {
+    let (group, plural) = (&served.resource.group, &*served.resource.plural);
+    let resource = match (served.custom.is_some(), &**group, plural) {
+        (true, group, plural) => format!("{group}/{plural}"),
+        (false, "", "services") => "services/specs".into(),
+        (false, "", "endpoints") => "services/endpoints".into(),
+        (false, "", "nodes") => "minions".into(),
+        (false, "networking.k8s.io", "ingresses") => "ingress".into(),
+        (false, _, plural) => plural.to_owned(),
+    };
+    format!("/registry/{resource}/{}", served.key(namespace, name))
+}
+
 /// The stored object, in the stored version, with its revision.
 pub(crate) fn stored(api: &Inner, served: &Served, namespace: &str, name: &str) -> Option<Entry> {
     api.collection(served).get(&served.key(namespace, name))

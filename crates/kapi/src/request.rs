@@ -82,7 +82,6 @@ fn decode(segment: &str) -> String {
 pub(crate) fn verb(method: &Method, target: &Target, query: &Query) -> &'static str {
     match (method.as_str(), target.name.is_empty()) {
         ("GET" | "HEAD", _) if target.watch_prefix => "watch",
-        ("GET" | "HEAD", false) if target.subresource.is_empty() && query.flag("watch") => "watch",
         ("GET" | "HEAD", false) => "get",
         ("GET" | "HEAD", true) if query.flag("watch") => "watch",
         ("GET" | "HEAD", true) => "list",
@@ -102,8 +101,10 @@ pub(crate) struct Query(Vec<(String, String)>);
 impl Query {
     /// Reads the part after `?`.
     pub(crate) fn parse(query: Option<&str>) -> Self {
-        let query = query.unwrap_or_default();
-        Self(form_urlencoded::parse(query.as_bytes()).map(|(k, v)| (k.into_owned(), v.into_owned())).collect())
+        // Go drops pairs it cannot decode, and so do we.
+        let pairs = query.unwrap_or_default().split('&').filter(|pair| is_decodable(pair));
+        let decoded = pairs.flat_map(|pair| form_urlencoded::parse(pair.as_bytes()));
+        Self(decoded.map(|(key, value)| (key.into_owned(), value.into_owned())).collect())
     }
 
     /// The first value of a parameter, if it is there and not empty.
@@ -143,6 +144,17 @@ impl Query {
         }
         Ok(asked)
     }
+}
+
+fn is_decodable(pair: &str) -> bool {
+    let mut rest = pair.as_bytes();
+    while let Some(at) = rest.iter().position(|byte| *byte == b'%') {
+        match rest.get(at + 1..at + 3) {
+            Some(hex) if hex.iter().all(u8::is_ascii_hexdigit) => rest = rest.get(at + 3..).unwrap_or_default(),
+            _ => return false,
+        }
+    }
+    !pair.contains(';')
 }
 
 #[cfg(test)]

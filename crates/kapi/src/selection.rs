@@ -117,7 +117,7 @@ fn fields_of(served: &Served, object: &Value) -> BTreeMap<String, String> {
 fn check_fields(served: &Served, selector: &fields::Selector) -> Result<(), Status> {
     let empty = Value::Object(serde_json::Map::new());
     let known = fields_of(served, &empty);
-    for term in &selector.terms {
+    for term in selector.terms.iter().filter(|term| !(term.field.is_empty() && term.value.is_empty())) {
         let field = term.field.as_str();
         if known.contains_key(field) || (field == "metadata.namespace" && served.resource.namespaced) {
             continue;

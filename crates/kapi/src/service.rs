@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kapi_auth::{Attributes, User, parse_field_selector};
 
 use crate::api::{Api, Inner};
-use crate::call::Call;
+use crate::call::{Call, FieldValidation};
 use crate::handlers;
 use crate::request::{Query, Route, Target, verb};
 use crate::respond::{self, Body, Representation};
@@ -56,10 +56,16 @@ impl Service {
         let representation = Representation::of(&headers, &query);
         let form = representation.as_ref().ok().cloned().unwrap_or_else(Representation::json);
         let exchange = Exchange { service: self, method, path: uri.path(), query, headers, body };
-        match exchange.run(representation).await {
+        let mut response = match exchange.run(representation).await {
             Ok(response) => response,
             Err(status) => respond::failure(&status, &form),
+        };
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        if let Ok(id) = HeaderValue::from_str(&crate::write::new_uid()) {
+            headers.insert("audit-id", id);
         }
+        response
     }
 }
 
@@ -99,7 +105,12 @@ impl Exchange<'_> {
         let verb = verb(&self.method, &target, &self.query);
         authorize(api, &user, verb, &target, &self.query)?;
         let Some(served) = api.find(&target.group, &target.version, &target.resource) else {
-            return Ok(respond::text(404, "text/plain; charset=utf-8", "404 page not found\n"));
+            // Within a group that is served the answer is a Status, beyond it a bare page.
+            return if crate::registry::builtin().0.contains_key(target.group.as_str()) {
+                Err(Status::no_such_path())
+            } else {
+                Ok(respond::text(404, "text/plain; charset=utf-8", "404 page not found\n"))
+            };
         };
         let representation = representation?;
         let mut call = Call {
@@ -111,8 +122,10 @@ impl Exchange<'_> {
             headers: self.headers,
             body: self.body,
             now: api.now(),
+            field_validation: FieldValidation::Warn,
             warnings: Vec::new(),
         };
+        call.choose_field_validation()?;
         let answer = handlers::handle(&self.method, verb, &mut call).await?;
         respond::respond(&call, &representation, answer)
     }

@@ -192,8 +192,11 @@ impl Status {
     }
 
     /// 422: a patch that cannot be applied to this object.
-    pub fn unprocessable_patch(message: impl Into<String>) -> Self {
-        Self::new(422, "Invalid", message)
+    pub fn unprocessable_patch() -> Self {
+        let mut status =
+            Self::new(422, "Invalid", "the server rejected our request due to an error in our request");
+        status.details = Some(Box::default());
+        status
     }
 
     /// 422: the object is wrong; every fault is named.
@@ -227,9 +230,23 @@ impl Status {
         status
     }
 
+    /// 500 with nothing but the sentence.
+    pub fn unexplained(message: impl Into<String>) -> Self {
+        Self::new(500, "", message)
+    }
+
     /// 503: not now.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(503, "ServiceUnavailable", message)
+    }
+
+    /// 504 as exact reads answer it: trying again soon is no use.
+    pub fn no_such_revision_yet(asked: u64, current: u64) -> Self {
+        let mut status = Self::too_large_revision(asked, current);
+        if let Some(details) = &mut status.details {
+            details.retry_after_seconds = 0;
+        }
+        status
     }
 
     /// 504: a revision that has not happened.
@@ -253,9 +270,11 @@ impl Status {
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
             "code": self.code,
         });
+        if !self.reason.is_empty() {
+            out["reason"] = self.reason.into();
+        }
         if let Some(next) = &self.next {
             out["metadata"]["continue"] = next.as_str().into();
         }

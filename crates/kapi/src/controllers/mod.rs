@@ -38,15 +38,38 @@ struct Watched {
     api: Arc<Inner>,
     client: Internal,
     owners: Owners,
+    enabled: Controllers,
+}
+
+/// Which of the things a real cluster leaves to kube-controller-manager the API does by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Controllers {
+    /// Collects garbage by ownerReferences.
+    pub garbage: bool,
+    /// Empties namespaces that are deleted.
+    pub namespaces: bool,
+}
+
+impl Default for Controllers {
+    fn default() -> Self {
+        Self { garbage: true, namespaces: true }
+    }
+}
+
+impl Controllers {
+    /// What kube-apiserver does alone: custom kinds are established, the rest is left to others.
+    pub fn none() -> Self {
+        Self { garbage: false, namespaces: false }
+    }
 }
 
 /// Runs until the plane is gone.
-pub(crate) async fn run(mut messages: mpsc::UnboundedReceiver<Message>) {
+pub(crate) async fn run(mut messages: mpsc::UnboundedReceiver<Message>, enabled: Controllers) {
     let mut watched: HashMap<Arc<str>, Watched> = HashMap::new();
     while let Some(message) = messages.recv().await {
         match message {
             Message::Opened(api) => {
-                let mut entry = Watched::new(&api);
+                let mut entry = Watched::new(&api, enabled);
                 entry.catch_up().await;
                 watched.insert(Arc::clone(&api.name), entry);
             }
@@ -60,9 +83,9 @@ pub(crate) async fn run(mut messages: mpsc::UnboundedReceiver<Message>) {
 }
 
 impl Watched {
-    fn new(api: &Arc<Inner>) -> Self {
+    fn new(api: &Arc<Inner>, enabled: Controllers) -> Self {
         let client = Internal::new(&Api { inner: Arc::clone(api) });
-        Self { api: Arc::clone(api), client, owners: Owners::default() }
+        Self { api: Arc::clone(api), client, owners: Owners::default(), enabled }
     }
 
     /// Looks at everything there is, as after a restart.
@@ -95,19 +118,25 @@ impl Watched {
     async fn consider(&mut self, resource: &str, key: &str, bytes: &[u8]) {
         match resource {
             crate::crd::COLLECTION => crd::establish(self, key, bytes).await,
-            "namespaces." => namespace::finalize(self, key, bytes).await,
+            "namespaces." if self.enabled.namespaces => namespace::finalize(self, key, bytes).await,
             _ => {}
         }
-        gc::consider(self, resource, key, bytes).await;
+        if self.enabled.garbage {
+            gc::consider(self, resource, key, bytes).await;
+        }
     }
 
     /// An object is gone, which others may have waited for.
     async fn gone(&mut self, key: &str, bytes: &[u8]) {
-        if let Some((namespace, _)) = key.split_once('/') {
+        if self.enabled.namespaces
+            && let Some((namespace, _)) = key.split_once('/')
+        {
             namespace::content_gone(self, namespace).await;
         }
         crd::content_gone(self, bytes).await;
-        gc::owner_gone(self, bytes).await;
+        if self.enabled.garbage {
+            gc::owner_gone(self, bytes).await;
+        }
     }
 }
 

@@ -1,13 +1,15 @@
 //! Reading a collection.
 
-use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{Engine, alphabet};
 use kapi_schema::field::{FieldError, Path};
 use kapi_store::{HistoryError, Page};
 use serde::{Deserialize, Serialize};
 
 use crate::call::{Answer, Call, List};
 use crate::read;
+use crate::request::Query;
 use crate::selection::Selection;
 use crate::status::Status;
 
@@ -70,10 +72,17 @@ struct From {
 /// What a continue token holds, in the form kube-apiserver gives it.
 #[derive(Serialize, Deserialize)]
 struct Token {
+    #[serde(default)]
     v: String,
+    #[serde(default)]
     rv: i64,
+    #[serde(default)]
     start: String,
 }
+
+/// Go does not mind bits left over at the end.
+const LENIENT: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::URL_SAFE, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true).with_encode_padding(false).with_decode_padding_mode(DecodePaddingMode::RequireNone));
 
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
 
@@ -81,14 +90,14 @@ impl From {
     fn of(call: &Call, prefix: &str) -> Result<Self, Status> {
         let query = &call.query;
         let (version, matching) = (query.get("resourceVersion"), query.get("resourceVersionMatch"));
-        check_match(version, matching, query.get("continue").is_some())?;
+        check_options(query)?;
         if let Some(token) = query.get("continue") {
             if version.is_some_and(|version| version != "0") {
                 return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
             }
             return Self::continued(token, prefix);
         }
-        let asked = version.map(parse_revision).transpose()?.unwrap_or(0);
+        let asked = version.map(list_revision).transpose()?.unwrap_or(0);
         let current = call.api.store.revision();
         if matching == Some("Exact") {
             return Ok(Self { revision: Some(asked), after: None, continued: false });
@@ -101,16 +110,19 @@ impl From {
 
     fn continued(token: &str, prefix: &str) -> Result<Self, Status> {
         let bad = |why: String| Status::bad_request(format!("invalid continue token: {why}"));
-        let decoded = URL_SAFE_NO_PAD
+        let decoded = LENIENT
             .decode(token)
             .map_err(|_| bad("continue key is not valid: illegal base64 data at input byte 0".into()))?;
         let token: Token = serde_json::from_slice(&decoded)
             .map_err(|error| bad(format!("continue key is not valid: {}", crate::decode::go_json_error(&decoded, &error))))?;
         if token.v != TOKEN_VERSION {
-            return Err(bad(format!("continue key is not valid: server does not recognize this encoded version {:?}", token.v)));
+            return Err(bad(format!("continue key is not valid: server does not recognize this encoded version {}", token.v)));
         }
         if token.start.is_empty() {
             return Err(bad("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)".into()));
+        }
+        if token.start.split('/').any(|part| part == "..") {
+            return Err(bad(format!("continue key is not valid: {}", token.start)));
         }
         let start = token.start.strip_suffix('\0').unwrap_or(&token.start);
         let revision = match token.rv {
@@ -128,7 +140,7 @@ impl From {
                 Status::expired_continue(inconsistent_token(after, prefix))
             }
             HistoryError::Compacted { .. } => Status::expired("The resourceVersion for the provided list is too old."),
-            HistoryError::Future { asked, current } => Status::too_large_revision(asked, current),
+            HistoryError::Future { asked, current } => Status::no_such_revision_yet(asked, current),
             HistoryError::Engine(error) => Status::internal(error),
         }
     }
@@ -149,34 +161,42 @@ fn encode(rv: i64, last: &str, prefix: &str) -> String {
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).unwrap_or_default())
 }
 
-fn check_match(version: Option<&str>, matching: Option<&str>, continued: bool) -> Result<(), Status> {
+/// Refuses list options that do not fit together.
+fn check_options(query: &Query) -> Result<(), Status> {
     let path = Path::new("resourceVersionMatch");
-    let invalid = |error: FieldError| Err(Status::invalid("meta.k8s.io", "ListOptions", "", &[error]));
-    match (matching, version) {
-        (None, _) => Ok(()),
-        (Some(_), _) if continued => {
-            invalid(FieldError::forbidden(&path, "resourceVersionMatch is forbidden when continue is provided"))
+    let version = query.get("resourceVersion");
+    let mut errors = Vec::new();
+    if let Some(matching) = query.get("resourceVersionMatch") {
+        let mut forbid = |why: &str| errors.push(FieldError::forbidden(&path, why));
+        if version.is_none() {
+            forbid("resourceVersionMatch is forbidden unless resourceVersion is provided");
         }
-        (Some(_), None) => {
-            invalid(FieldError::forbidden(&path, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+        if query.get("continue").is_some() {
+            forbid("resourceVersionMatch is forbidden when continue is provided");
         }
-        (Some("Exact"), Some("0")) => invalid(FieldError::forbidden(
-            &path,
-            "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
-        )),
-        (Some("Exact" | "NotOlderThan"), _) => Ok(()),
-        (Some(other), _) => {
-            invalid(FieldError::not_supported(&path, &other.into(), &["Exact", "NotOlderThan", ""]))
+        if matching == "Exact" && version == Some("0") {
+            forbid("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+        }
+        if !matches!(matching, "Exact" | "NotOlderThan") {
+            errors.push(FieldError::not_supported(&path, &matching.into(), &["Exact", "NotOlderThan", ""]));
         }
     }
+    if query.get("sendInitialEvents").is_some() {
+        errors.push(FieldError::forbidden(&Path::new("sendInitialEvents"), "sendInitialEvents is forbidden for list"));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(Status::invalid("meta.k8s.io", "ListOptions", "", &errors)) }
+}
+
+/// A resourceVersion as a client gave it to a list.
+fn list_revision(text: &str) -> Result<u64, Status> {
+    parse_revision(text).map_err(|status| Status::bad_request(format!("invalid resource version: {}", status.message)))
 }
 
 /// A resourceVersion as a client gave it.
 pub(crate) fn parse_revision(text: &str) -> Result<u64, Status> {
     text.parse().map_err(|_| {
-        Status::bad_request(format!(
-            "invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: \
-             invalid syntax"
+        Status::unexplained(format!(
+            "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
         ))
     })
 }

@@ -23,6 +23,9 @@ pub(crate) async fn handle(method: &Method, verb: &str, call: &mut Call) -> Resu
     if !call.target.subresource.is_empty() {
         return subresource(method, call).await;
     }
+    if verb == "create" && !call.target.name.is_empty() {
+        return Err(not_allowed());
+    }
     if verb == "create"
         && let Some(reviewed) = review::answer(call)
     {

@@ -10,7 +10,7 @@ use crate::decode::{self, Format};
 use crate::object;
 use crate::read;
 use crate::status::Status;
-use crate::write::{self, Aspect, Change, Preconditions};
+use crate::write::{self, Aspect, Change, Preconditions, Way};
 
 /// `namespaces/x/finalize`: `spec.finalizers` alone.
 pub(super) async fn finalize(call: &mut Call) -> Result<Answer, Status> {
@@ -84,7 +84,7 @@ pub(super) async fn bind(call: &mut Call) -> Result<Answer, Status> {
     let uid = object::uid(&binding).to_owned();
     let (named, name, now) = (call.served.clone(), call.target.name.clone(), call.timestamp());
     let preconditions = Preconditions { uid: (!uid.is_empty()).then_some(uid), revision: None };
-    let change = Change { aspect: Aspect::Part("binding"), owned: false, preconditions };
+    let change = Change { aspect: Aspect::Part("binding"), way: Way::Patch, preconditions };
     write::modify(call, &change, |_, live| {
         let conflict = |why: String| Status::conflict(named.named_sub("binding"), &name, why);
         if object::is_deleting(live) {
@@ -96,7 +96,6 @@ pub(super) async fn bind(call: &mut Call) -> Result<Answer, Status> {
         let mut new = live.clone();
         new["spec"]["nodeName"] = node.as_str().into();
         set_condition(&mut new, "PodScheduled", &now);
-        object::set_meta(&mut new, "resourceVersion", "0");
         Ok(new)
     })
     .await?;
@@ -169,11 +168,9 @@ async fn part(
     name: &'static str,
     mut next: impl FnMut(&Value) -> Value,
 ) -> Result<Answer, Status> {
-    let change = Change { aspect: Aspect::Part(name), owned: false, preconditions: Preconditions::default() };
+    let change = Change { aspect: Aspect::Part(name), way: Way::Patch, preconditions: Preconditions::default() };
     let changed = write::modify(call, &change, |_, live| {
-        let mut new = next(live);
-        object::set_meta(&mut new, "resourceVersion", "0");
-        Ok(new)
+        Ok(next(live))
     })
     .await?;
     Ok(Answer::Object { code: 200, object: read::answered(&call.served, changed.into_document())? })

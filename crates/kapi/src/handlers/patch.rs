@@ -4,12 +4,13 @@ use bytes::Bytes;
 use kapi_merge::PatchError;
 use serde_json::Value;
 
-use crate::call::{Answer, Call};
+use super::update::check_identity;
+use crate::call::{Answer, Call, FieldValidation};
 use crate::decode::{self, Decoded, Format};
 use crate::object;
 use crate::read;
 use crate::status::Status;
-use crate::write::{self, Aspect, Change, Preconditions};
+use crate::write::{self, Aspect, Change, Preconditions, Way};
 
 /// The kinds of patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,16 +45,12 @@ pub(crate) async fn patch(call: &mut Call, aspect: Aspect) -> Result<Answer, Sta
         return Err(Status::invalid("meta.k8s.io", "PatchOptions", "", &[error]));
     }
     let body = call.body.clone();
-    let change = Change { aspect, owned: false, preconditions: Preconditions::default() };
+    let change = Change { aspect, way: Way::Patch, preconditions: Preconditions::default() };
     let changed = write::modify(call, &change, |call, live| {
         let shown = read::shown_value(&call.served, live.clone());
         let patched = patched(kind, &shown, &body, call)?;
-        let mut new = write::typed(call, Decoded { value: patched, duplicates: Vec::new() })?;
-        // A patch need not repeat the revision; one that changes it means it.
-        if object::meta(&new, "resourceVersion") == object::meta(live, "resourceVersion") {
-            object::clear_meta(&mut new, "resourceVersion");
-            object::set_meta(&mut new, "resourceVersion", "0");
-        }
+        let new = write::typed_patch(call, patched)?;
+        check_identity(call, &new)?;
         Ok(new)
     })
     .await?;
@@ -87,9 +84,9 @@ fn patch_document(body: &Bytes) -> Result<Value, Status> {
 fn patch_status(error: PatchError) -> Status {
     match error {
         PatchError::BadRequest(message) => Status::bad_request(message),
-        PatchError::Unprocessable(message) => Status::unprocessable_patch(message),
+        PatchError::Unprocessable(_) => Status::unprocessable_patch(),
         PatchError::TooLarge(message) => Status::too_large(message),
-        PatchError::Internal(message) => Status::internal(message),
+        PatchError::Internal(message) => Status::unexplained(message),
     }
 }
 
@@ -106,15 +103,11 @@ async fn apply(call: &mut Call, aspect: Aspect) -> Result<Answer, Status> {
         }
         return create_by_apply(call, &configuration).await;
     }
-    let change = Change { aspect, owned: true, preconditions: Preconditions::default() };
+    let change = Change { aspect, way: Way::Apply, preconditions: Preconditions::default() };
     let changed = write::modify(call, &change, |call, live| {
         let shown = read::shown_value(&call.served, live.clone());
         let merged = write::apply_configuration(call, Some(&shown), &configuration, aspect)?;
-        let mut new = write::typed(call, Decoded { value: merged, duplicates: Vec::new() })?;
-        if object::meta(&configuration, "resourceVersion").is_empty() {
-            object::set_meta(&mut new, "resourceVersion", "0");
-        }
-        Ok(new)
+        write::typed(call, Decoded { value: merged, duplicates: Vec::new() })
     })
     .await?;
     Ok(Answer::Object { code: 200, object: read::answered(&call.served, changed.into_document())? })
@@ -128,20 +121,25 @@ async fn create_by_apply(call: &mut Call, configuration: &Value) -> Result<Answe
         );
         return Err(Status::conflict(call.served.named(), &call.target.name, why));
     }
-    if !object::meta(configuration, "resourceVersion").is_empty() {
-        return Err(Status::not_found(call.served.named(), &call.target.name));
-    }
     let merged = write::apply_configuration(call, None, configuration, Aspect::Main)?;
-    let new = write::typed(call, Decoded { value: merged, duplicates: Vec::new() })?;
+    let mut new = write::typed(call, Decoded { value: merged, duplicates: Vec::new() })?;
+    object::clear_meta(&mut new, "resourceVersion");
     let stored = write::create_object(call, new, false).await?;
     Ok(Answer::Object { code: 201, object: read::answered(&call.served, stored)? })
 }
 
-/// Checks an apply configuration against the path it was sent to, reporting unknown fields without dropping them twice.
+/// Checks an apply configuration against the path it was sent to.
 fn configuration(call: &mut Call, decoded: Decoded) -> Result<Value, Status> {
-    let mut value = decoded.value;
-    let served = std::sync::Arc::clone(&call.served);
-    write::check_configuration(call, &served, &mut value, decoded.duplicates)?;
+    let Decoded { mut value, duplicates } = decoded;
+    write::check_configuration(&call.served, &value)?;
+    let faults: Vec<String> = duplicates.into_iter().map(|path| format!("duplicate field {path:?}")).collect();
+    match call.field_validation {
+        FieldValidation::Strict if !faults.is_empty() => {
+            return Err(Status::bad_request(format!("error decoding YAML: {}", faults.join(", "))));
+        }
+        FieldValidation::Warn => call.warnings.extend(faults),
+        _ => {}
+    }
     let given = object::name(&value);
     if given.is_empty() {
         object::set_meta(&mut value, "name", call.target.name.clone());
@@ -151,15 +149,13 @@ fn configuration(call: &mut Call, decoded: Decoded) -> Result<Value, Status> {
             call.target.name
         )));
     }
-    if served.resource.namespaced {
-        match object::namespace(&value) {
-            "" => object::set_meta(&mut value, "namespace", call.target.namespace.clone()),
-            given if given == call.target.namespace => {}
-            _ => {
-                return Err(Status::bad_request(
-                    "the namespace of the provided object does not match the namespace sent on the request",
-                ));
-            }
+    match object::namespace(&value) {
+        "" => {}
+        given if !call.served.resource.namespaced || given == call.target.namespace => {}
+        _ => {
+            return Err(Status::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
         }
     }
     Ok(value)

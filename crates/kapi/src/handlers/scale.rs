@@ -9,7 +9,7 @@ use crate::object;
 use crate::read;
 use crate::registry::Served;
 use crate::status::Status;
-use crate::write::{self, Aspect, Change, Preconditions};
+use crate::write::{self, Aspect, Change, Preconditions, Way};
 
 const PART: Aspect = Aspect::Part("scale");
 
@@ -42,7 +42,7 @@ async fn change(
     call: &mut Call,
     mut next: impl FnMut(&mut Call, &Value) -> Result<Value, Status>,
 ) -> Result<Answer, Status> {
-    let change = Change { aspect: PART, owned: false, preconditions: Preconditions::default() };
+    let change = Change { aspect: PART, way: Way::Patch, preconditions: Preconditions::default() };
     let changed = write::modify(call, &change, |call, live| {
         let current = scale_of(&call.served, live)?;
         let scale = next(call, &current)?;
@@ -56,8 +56,9 @@ async fn change(
         let mut new = live.clone();
         set(&mut new, &spec_path(&call.served), replicas.into());
         let asked = object::meta(&scale, "resourceVersion");
-        let same = asked.is_empty() || asked == object::meta(live, "resourceVersion");
-        object::set_meta(&mut new, "resourceVersion", if same { "0" } else { asked });
+        if !asked.is_empty() {
+            object::set_meta(&mut new, "resourceVersion", asked);
+        }
         Ok(new)
     })
     .await?;

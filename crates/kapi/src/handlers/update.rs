@@ -7,7 +7,7 @@ use crate::object;
 use crate::read;
 use crate::registry::Served;
 use crate::status::Status;
-use crate::write::{self, Aspect, Change, Preconditions};
+use crate::write::{self, Aspect, Change, Preconditions, Way};
 
 pub(crate) async fn update(call: &mut Call, aspect: Aspect) -> Result<Answer, Status> {
     let new = write::read_object(call)?;
@@ -19,7 +19,7 @@ pub(crate) async fn update(call: &mut Call, aspect: Aspect) -> Result<Answer, St
             return Ok(Answer::Object { code: 201, object: read::answered(&call.served, stored)? });
         }
     }
-    let change = Change { aspect, owned: false, preconditions: Preconditions::default() };
+    let change = Change { aspect, way: Way::Replace, preconditions: Preconditions::default() };
     let changed = write::modify(call, &change, |_, _| Ok(new.clone())).await?;
     Ok(Answer::Object { code: 200, object: read::answered(&call.served, changed.into_document())? })
 }
@@ -29,7 +29,7 @@ pub(crate) fn check_identity(call: &Call, new: &Value) -> Result<(), Status> {
     let (asked, given) = (&call.target.name, object::name(new));
     if given.is_empty() {
         return Err(Status::bad_request(format!(
-            "the name of the object ({given}) does not match the name on the URL ({asked})"
+            "the name of the object ({asked} based on URL) was undeterminable: name must be provided"
         )));
     }
     if given != asked {
@@ -48,7 +48,8 @@ pub(crate) fn check_identity(call: &Call, new: &Value) -> Result<(), Status> {
 
 /// Kinds that a PUT may bring into being.
 fn creates_on_update(served: &Served) -> bool {
-    const KINDS: [(&str, &str); 6] = [
+    const KINDS: [(&str, &str); 7] = [
+        ("", "Service"),
         ("", "Event"),
         ("", "Endpoints"),
         ("", "LimitRange"),

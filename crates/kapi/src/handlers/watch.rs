@@ -15,11 +15,14 @@ use crate::call::{Answer, Call};
 use crate::handlers::list::parse_revision;
 use crate::read;
 use crate::registry::Served;
+use crate::request::Query;
 use crate::selection::Selection;
 use crate::status::Status;
 
 /// How often a watch that asked for bookmarks gets one while nothing happens.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+/// How long before its end a watch gets bookmarks by the second.
+const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 /// How long a watch lasts that names no time, at least; clients reconnect, and a spread avoids that all do at once.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
@@ -73,7 +76,7 @@ pub(crate) fn watch(call: &mut Call) -> Result<Answer, Status> {
     let query = &call.query;
     let streamed = query.get("sendInitialEvents").map(|value| value == "true" || value == "1");
     let bookmarks = query.get("allowWatchBookmarks").is_some_and(|value| value == "true" || value == "1");
-    check_streaming(streamed, query.get("resourceVersionMatch"), bookmarks)?;
+    check_options(query)?;
     let asked = query.get("resourceVersion").map(parse_revision).transpose()?.unwrap_or(0);
     let timeout = match query.number("timeoutSeconds")? {
         Some(seconds) if seconds > 0 => Duration::from_secs(seconds.unsigned_abs()),
@@ -86,7 +89,7 @@ pub(crate) fn watch(call: &mut Call) -> Result<Answer, Status> {
         source: Source::Ended,
         pending: VecDeque::new(),
         bookmarks,
-        next_bookmark: now + BOOKMARK_EVERY,
+        next_bookmark: next_bookmark(now, now + timeout),
         deadline: now + timeout,
     };
     let collection = call.api.collection(&call.served);
@@ -160,7 +163,7 @@ impl Watch {
                         return None;
                     }
                     let revision = feed.progress();
-                    self.next_bookmark = Instant::now() + BOOKMARK_EVERY;
+                    self.next_bookmark = next_bookmark(Instant::now(), self.deadline);
                     self.pending.push_back(self.bookmark(revision, false));
                 }
             }
@@ -214,13 +217,21 @@ impl Watch {
     }
 
     fn bookmark(&self, revision: u64, initial: bool) -> Told {
-        let mut metadata = json!({"resourceVersion": revision.to_string(), "creationTimestamp": null});
+        let mut metadata = json!({"resourceVersion": revision.to_string()});
         if initial {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
         let resource = &self.served.resource;
         let object = json!({"kind": &*resource.kind, "apiVersion": &*self.served.api_version, "metadata": metadata});
         Told { kind: Kind::Bookmark, object: Bytes::from(object.to_string()) }
+    }
+}
+
+/// When the next bookmark is due: every minute, and in the last seconds, so that the client resumes from close by.
+fn next_bookmark(now: Instant, deadline: Instant) -> Instant {
+    match deadline.checked_sub(BOOKMARK_BEFORE_END) {
+        Some(last) if last > now => last.min(now + BOOKMARK_EVERY),
+        _ => now + Duration::from_secs(1),
     }
 }
 
@@ -234,26 +245,27 @@ fn expired(error: &HistoryError) -> Told {
     Told { kind: Kind::Error, object: Bytes::from(status.to_value().to_string()) }
 }
 
-fn check_streaming(streamed: Option<bool>, matching: Option<&str>, bookmarks: bool) -> Result<(), Status> {
+/// Refuses watch options that do not fit together.
+fn check_options(query: &Query) -> Result<(), Status> {
     let path = Path::new("resourceVersionMatch");
-    let invalid = |error: FieldError| Err(Status::invalid("meta.k8s.io", "ListOptions", "", &[error]));
-    match (streamed, matching) {
-        (None, None) => Ok(()),
-        (None, Some(_)) => invalid(FieldError::forbidden(
-            &path,
-            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-        )),
-        (Some(_), None) => invalid(FieldError::forbidden(
-            &path,
-            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-        )),
-        (Some(_), Some("NotOlderThan")) if bookmarks => Ok(()),
-        (Some(_), Some("NotOlderThan")) => invalid(FieldError::forbidden(
-            &Path::new("allowWatchBookmarks"),
-            "sendInitialEvents requires setting allowWatchBookmarks to true",
-        )),
-        (Some(_), Some(other)) => {
-            invalid(FieldError::not_supported(&path, &Value::from(other), &["NotOlderThan"]))
+    let streamed = query.get("sendInitialEvents").is_some();
+    let matching = query.get("resourceVersionMatch");
+    let mut errors = Vec::new();
+    if streamed && matching != Some("NotOlderThan") {
+        let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        errors.push(FieldError::forbidden(&path, why));
+    }
+    if let Some(matching) = matching {
+        if !streamed {
+            let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            errors.push(FieldError::forbidden(&path, why));
+        }
+        if matching != "NotOlderThan" {
+            errors.push(FieldError::not_supported(&path, &Value::from(matching), &["NotOlderThan"]));
+        }
+        if query.get("continue").is_some() {
+            errors.push(FieldError::forbidden(&path, "resourceVersionMatch is forbidden when continue is provided"));
         }
     }
+    if errors.is_empty() { Ok(()) } else { Err(Status::invalid("meta.k8s.io", "ListOptions", "", &errors)) }
 }

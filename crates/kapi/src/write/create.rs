@@ -24,7 +24,7 @@ pub(crate) async fn create_object(call: &mut Call, object: Value, track: bool) -
     let mut object = object;
     settle_namespace(call, &mut object)?;
     if object::revision(&object) != 0 {
-        return Err(Status::bad_request("resourceVersion should not be set on objects to be created"));
+        return Err(Status::unexplained("resourceVersion should not be set on objects to be created"));
     }
     let generated = object::name(&object).is_empty() && !object::meta(&object, "generateName").is_empty();
     let attempts = if generated { GENERATE_ATTEMPTS } else { 1 };

@@ -1,21 +1,15 @@
 //! From a body to an object of the kind, in its stored version, pruned and defaulted.
 
-use kapi_schema::PruneOptions;
+use std::sync::LazyLock;
+
+use kapi_schema::{PruneOptions, Schema, SchemaRef};
 use serde_json::Value;
 
-use crate::call::Call;
+use crate::call::{Call, FieldValidation};
 use crate::decode::{self, Decoded, Format};
 use crate::read;
 use crate::registry::Served;
 use crate::status::Status;
-
-/// What to do about fields that are unknown or given twice.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum FieldValidation {
-    Ignore,
-    Warn,
-    Strict,
-}
 
 /// Reads the body as an object of the call's kind.
 pub(crate) fn read_object(call: &mut Call) -> Result<Value, Status> {
@@ -38,23 +32,42 @@ pub(crate) fn typed(call: &mut Call, decoded: Decoded) -> Result<Value, Status> 
     let Decoded { mut value, duplicates } = decoded;
     let served = std::sync::Arc::clone(&call.served);
     check_kind(&served, &mut value)?;
+    shaped(call, value, duplicates).map_err(|fault| {
+        let kind = &served.resource.kind;
+        let version = &served.resource.version;
+        Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {fault}"))
+    })
+}
+
+/// Brings what a patch made into shape. What is wrong is told as a fault of the patch.
+pub(crate) fn typed_patch(call: &mut Call, mut value: Value) -> Result<Value, Status> {
+    let served = std::sync::Arc::clone(&call.served);
+    check_kind(&served, &mut value)?;
+    let shown = value.to_string();
+    shaped(call, value, Vec::new()).map_err(|fault| {
+        let path = kapi_schema::field::Path::new("patch");
+        let error = kapi_schema::field::FieldError::invalid(&path, &shown.into(), fault);
+        Status::invalid("", "", "", &[error])
+    })
+}
+
+/// The error is the sentence kube-apiserver's decoder would give.
+fn shaped(call: &mut Call, mut value: Value, duplicates: Vec<String>) -> Result<Value, String> {
+    let served = std::sync::Arc::clone(&call.served);
     report_unknown(call, &served, &mut value, duplicates)?;
-    decode_as_go(&served, &mut value)?;
+    (served.resource.behaviour.decode)(&mut value)?;
     Ok(into_stored(&served, value))
 }
 
-/// Checks an apply configuration: its kind, and its fields, which stay as they are, for ownership to see them.
-pub(crate) fn check_configuration(
-    call: &mut Call,
-    served: &Served,
-    value: &mut Value,
-    duplicates: Vec<String>,
-) -> Result<(), Status> {
-    if value.is_null() {
-        *value = Value::Object(serde_json::Map::new());
+/// Checks the kind of an apply configuration. Its fields stay as they are, for ownership to see them.
+pub(crate) fn check_configuration(served: &Served, value: &Value) -> Result<(), Status> {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (kind, api_version) = (text("kind"), text("apiVersion"));
+    if kind == &*served.resource.kind && api_version == &*served.api_version {
+        return Ok(());
     }
-    check_kind(served, value)?;
-    report_unknown(call, served, value, duplicates)
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    Err(Status::bad_request(format!("invalid object type: {group}/{version}, Kind={kind}")))
 }
 
 fn check_kind(served: &Served, value: &mut Value) -> Result<(), Status> {
@@ -113,24 +126,20 @@ fn go_type(value: &Value) -> &'static str {
     }
 }
 
-/// Reads the object as the kind's Go structs would.
-fn decode_as_go(served: &Served, value: &mut Value) -> Result<(), Status> {
-    let kind = &served.resource.kind;
-    (served.resource.behaviour.decode)(value).map_err(|error| {
-        let version = &served.resource.version;
-        Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {error}"))
-    })
-}
-
 fn report_unknown(
     call: &mut Call,
     served: &Served,
     value: &mut Value,
     duplicates: Vec<String>,
-) -> Result<(), Status> {
-    let mode = field_validation(call)?;
+) -> Result<(), String> {
+    let mode = call.field_validation;
     let track = mode != FieldValidation::Ignore;
-    let unknown = kapi_schema::prune(value, served.resource.schema.root(), PruneOptions { resource: true, track });
+    let resource = served.custom.is_some();
+    let mut unknown = kapi_schema::prune(value, served.resource.schema.root(), PruneOptions { resource, track });
+    if resource && let Some(metadata) = value.get_mut("metadata") {
+        let pruned = kapi_schema::prune(metadata, metadata_schema(), PruneOptions { resource: false, track });
+        unknown.extend(pruned.into_iter().map(|path| format!("metadata.{path}")));
+    }
     if !track || (unknown.is_empty() && duplicates.is_empty()) {
         return Ok(());
     }
@@ -143,26 +152,15 @@ fn report_unknown(
         call.warnings.extend(faults);
         return Ok(());
     }
-    let kind = &served.resource.kind;
-    Err(Status::bad_request(format!(
-        "{kind} in version {:?} cannot be handled as a {kind}: strict decoding error: {}",
-        served.resource.version,
-        faults.join(", ")
-    )))
+    Err(format!("strict decoding error: {}", faults.join(", ")))
 }
 
-fn field_validation(call: &Call) -> Result<FieldValidation, Status> {
-    match call.query.get("fieldValidation") {
-        None | Some("Warn") => Ok(FieldValidation::Warn),
-        Some("Strict") => Ok(FieldValidation::Strict),
-        Some("Ignore") => Ok(FieldValidation::Ignore),
-        Some(other) => {
-            let path = kapi_schema::field::Path::new("fieldValidation");
-            let choices = ["", "Ignore", "Strict", "Warn"];
-            let error = kapi_schema::field::FieldError::not_supported(&path, &other.into(), &choices);
-            Err(Status::invalid("meta.k8s.io", call.options_kind(), "", &[error]))
-        }
-    }
+/// The schema of every object's metadata.
+fn metadata_schema() -> SchemaRef<'static> {
+    static CONFIG_MAP: LazyLock<Schema> =
+        LazyLock::new(|| kapi_kinds::schema("", "v1", "ConfigMap").unwrap_or_else(Schema::any));
+    let root = CONFIG_MAP.root();
+    root.property("metadata").unwrap_or(root)
 }
 
 /// Defaults an object of the served version and converts it to the stored one.

@@ -92,7 +92,7 @@ pub(crate) fn apply_configuration(
 fn apply_status(error: ApplyError) -> Status {
     match error {
         ApplyError::BadRequest(message) => Status::bad_request(message),
-        ApplyError::Internal(message) => Status::internal(message),
+        ApplyError::Internal(message) => Status::unexplained(message),
         ApplyError::Conflict(conflicts) => {
             let causes = conflicts.0.iter().map(|conflict| Cause {
                 reason: Conflict::REASON.into(),

@@ -42,18 +42,22 @@ pub(super) fn kind_on_create(served: &Served, object: &mut Value) {
     {
         root.remove("status");
     }
-    match served.resource.behaviour.generation {
-        true => set_meta(object, "generation", 1),
-        false => clear_meta(object, "generation"),
+    if served.resource.behaviour.generation {
+        set_meta(object, "generation", 1);
     }
 }
 
 /// Keeps what an update may not change, and counts generations.
 pub(super) fn for_update(served: &Served, object: &mut Value, live: &Value, aspect: Aspect) {
-    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {
-        if field == "generation" || object::metadata(object).is_none_or(|meta| !meta.contains_key(field)) || field.starts_with("deletion") {
-            copy_meta(object, live, field);
-        }
+    copy_meta(object, live, "creationTimestamp");
+    copy_meta(object, live, "generation");
+    if object::uid(object).is_empty() {
+        copy_meta(object, live, "uid");
+    }
+    // A deletion under way is not undone; one made up by the client is refused by validation.
+    if object::is_deleting(live) {
+        copy_meta(object, live, "deletionTimestamp");
+        copy_meta(object, live, "deletionGracePeriodSeconds");
     }
     clear_meta(object, "selfLink");
     set_meta(object, "name", object::name(live).to_owned());

@@ -20,10 +20,21 @@ const ATTEMPTS: usize = 16;
 pub(crate) struct Change {
     /// Which part of the object it may touch.
     pub(crate) aspect: Aspect,
-    /// Whether its managedFields are settled already (apply).
-    pub(crate) owned: bool,
+    /// How the new state comes about.
+    pub(crate) way: Way,
     /// What must be true of the live object.
     pub(crate) preconditions: Preconditions,
+}
+
+/// How the new state of an object comes about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// The client sent all of it.
+    Replace,
+    /// It is the live one, changed.
+    Patch,
+    /// Like a patch, with managedFields settled already.
+    Apply,
 }
 
 /// What must be true of the live object.
@@ -83,21 +94,25 @@ async fn modify_once(
     live: &Value,
     revision: u64,
 ) -> Result<(Outcome, bool), Status> {
-    if !change.owned {
+    if change.way != Way::Apply {
         ownership::track(call, Some(live), new, change.aspect)?;
     }
     prepare::for_update(&call.served, new, live, change.aspect);
+    object::set_meta(new, "resourceVersion", revision.to_string());
     admission::mutate(call, Operation::Update, new, Some(live)).await?;
     call.warnings.extend((call.served.resource.behaviour.warnings)(new));
     let reservation = admission::allocate(call, new, Some(live))?;
     validate::changed_object(&call.served, new, live, change.aspect)?;
     admission::validate(call, Operation::Update, Some(new), Some(live)).await?;
     kapi_merge::keep_times_of_no_op(live, new);
-    object::set_meta(new, "resourceVersion", revision.to_string());
     let outcome = if new == live {
         (Outcome::Done(Document::Value(live.clone())), false)
     } else if is_done_for(new, live) {
-        (commit::delete(call, new, revision).await?, true)
+        match commit::delete(call, new, revision).await? {
+            // The answer is the object as the client left it.
+            Outcome::Done(_) => (Outcome::Done(Document::Value(new.clone())), true),
+            Outcome::Raced => (Outcome::Raced, true),
+        }
     } else {
         (commit::put(call, new, Expect::Revision(revision)).await?, false)
     };
@@ -120,23 +135,32 @@ fn is_done_for(new: &Value, live: &Value) -> bool {
 /// Whether the client named a revision; it must be the live one.
 fn check_revision(call: &Call, change: &Change, new: &Value, live: &Value, revision: u64) -> Result<bool, Status> {
     let (served, name) = (&call.served, &call.target.name);
+    let given = object::meta(new, "resourceVersion");
+    if change.way != Way::Replace {
+        // What a patch did not touch is the live revision.
+        let touched = !matches!(given, "" | "0") && given != object::meta(live, "resourceVersion");
+        return if touched { Err(Status::modified(served.named(), name)) } else { Ok(false) };
+    }
     let uid = object::uid(new);
     if !uid.is_empty() && uid != object::uid(live) {
-        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", object::uid(live));
+        let key = read::registry_key(served, object::namespace(live), name);
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition \
+             failed: UID in precondition: {uid}, UID in object meta: {}",
+            object::uid(live)
+        );
         return Err(Status::conflict(served.named(), name, why));
     }
-    match object::meta(new, "resourceVersion") {
-        "" | "0" if change.aspect == Aspect::Main && !allows_unconditional_update(served) => {
-            let error =
-                FieldError::invalid(&Path::new("metadata.resourceVersion"), &0.into(), "must be specified for an update");
-            Err(Status::invalid(&served.resource.group, &served.resource.kind, name, &[error]))
-        }
-        "" | "0" => Ok(change.preconditions.revision.is_some()),
+    let invalid = |value: Value, detail: String| {
+        let error = FieldError::invalid(&Path::new("metadata.resourceVersion"), &value, detail);
+        Err(Status::invalid(&served.resource.group, &served.resource.kind, name, &[error]))
+    };
+    match given {
+        "" | "0" if !allows_unconditional_update(served) => invalid(0.into(), "must be specified for an update".into()),
+        "" | "0" => Ok(false),
         given if given == revision.to_string() => Ok(true),
         given if given.parse::<u64>().is_err() => {
-            let detail = format!("strconv.ParseUint: parsing {given:?}: invalid syntax");
-            let error = FieldError::invalid(&Path::new("metadata.resourceVersion"), &given.into(), detail);
-            Err(Status::invalid(&served.resource.group, &served.resource.kind, name, &[error]))
+            invalid(given.into(), format!("strconv.ParseUint: parsing {given:?}: invalid syntax"))
         }
         _ => Err(Status::modified(served.named(), name)),
     }
@@ -164,19 +188,27 @@ fn allows_unconditional_update(served: &Served) -> bool {
 impl Preconditions {
     /// Refuses with a conflict when the live object is not the one meant.
     pub(crate) fn check(&self, served: &Served, live: &Value) -> Result<(), Status> {
-        let conflict = |what: &str, expected: &str, found: &str| {
-            let why = format!("Precondition failed: {what} in precondition: {expected}, {what} in object meta: {found}");
-            Status::conflict(served.named(), object::name(live), why)
+        let conflict = |why: String| {
+            let kind = crate::status::Named { group: &served.resource.group, plural: &served.resource.kind };
+            Status::conflict(kind, object::name(live), why)
         };
         if let Some(uid) = &self.uid
             && uid != object::uid(live)
         {
-            return Err(conflict("UID", uid, object::uid(live)));
+            return Err(conflict(format!(
+                "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been \
+                 deleted and then recreated",
+                object::uid(live)
+            )));
         }
+        let found = object::meta(live, "resourceVersion");
         if let Some(revision) = &self.revision
-            && revision != object::meta(live, "resourceVersion")
+            && revision != found
         {
-            return Err(conflict("ResourceVersion", revision, object::meta(live, "resourceVersion")));
+            return Err(conflict(format!(
+                "the ResourceVersion in the precondition ({revision}) does not match the ResourceVersion in record \
+                 ({found}). The object might have been modified"
+            )));
         }
         Ok(())
     }

@@ -24,6 +24,8 @@ pub(super) fn new_object(served: &Served, object: &Value) -> Result<(), Status> 
 pub(super) fn changed_object(served: &Served, new: &Value, old: &Value, aspect: Aspect) -> Result<(), Status> {
     let behaviour = &served.resource.behaviour;
     let mut errors = validate_meta_update(new, old, behaviour);
+    // kube-apiserver checks metadata twice on the way to an update, and its causes tell so.
+    errors.extend(errors.clone());
     match (&served.custom, aspect) {
         (Some(custom), _) => errors.extend(custom.validate(served, new, Some(old))),
         (None, Aspect::Status) => errors.extend((behaviour.validate_status)(new, old)),
