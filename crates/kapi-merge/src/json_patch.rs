@@ -299,3 +299,70 @@ fn depth(value: &Value) -> usize {
         _ => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_patch_is_refused_in_the_real_words() {
+        let cases = [
+            ("", "unexpected end of JSON input"),
+            ("nope", "invalid character 'o' in literal null (expecting 'u')"),
+            ("{}", "json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"),
+            ("[1]", "json: cannot unmarshal number into Go value of type handlers.jsonPatchOp"),
+            ("[\"a\"]", "json: cannot unmarshal string into Go value of type handlers.jsonPatchOp"),
+            (r#"[{"path": 5}]"#, "json: cannot unmarshal number into Go struct field jsonPatchOp.path of type string"),
+        ];
+        for (body, message) in cases {
+            let error = json_patch(&json!({}), body.as_bytes()).unwrap_err();
+            assert_eq!(error, PatchError::BadRequest(format!("error decoding patch: {message}")));
+        }
+        assert_eq!(json_patch(&json!({"a": 1}), b"null").unwrap(), json!({"a": 1}));
+    }
+
+    #[test]
+    fn too_many_operations_are_refused() {
+        let test = json!({"op": "test", "path": "/a", "value": 1});
+        let patch = |count: usize| Value::Array(vec![test.clone(); count]).to_string();
+        assert!(json_patch(&json!({"a": 1}), patch(MAX_OPERATIONS).as_bytes()).is_ok());
+        let error = json_patch(&json!({"a": 1}), patch(MAX_OPERATIONS + 1).as_bytes()).unwrap_err();
+        let message =
+            "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001".to_owned();
+        assert_eq!(error, PatchError::TooLarge(message));
+    }
+
+    #[test]
+    fn copies_of_copies_do_not_explode() {
+        let copy = json!({"op": "copy", "from": "/a", "path": "/a/-"});
+        let patch = Value::Array(vec![copy; 200]).to_string();
+        let error = json_patch(&json!({"a": ["x"]}), patch.as_bytes()).unwrap_err();
+        assert!(
+            matches!(error, PatchError::Unprocessable(why) if why.contains("accumulated size") || why.contains("depth"))
+        );
+    }
+
+    #[test]
+    fn nesting_has_an_end() {
+        let mut operations = Vec::new();
+        let mut path = String::new();
+        for _ in 0..600 {
+            path.push_str("/a");
+            operations.push(json!({"op": "add", "path": path, "value": {}}));
+        }
+        let error = json_patch(&json!({}), Value::Array(operations).to_string().as_bytes()).unwrap_err();
+        assert_eq!(error, PatchError::Unprocessable("exceeded max depth".to_owned()));
+        let down =
+            [json!({"op": "move", "from": "/b", "path": "/a/b/c"}), json!({"op": "move", "from": "/a", "path": "/b"})];
+        let moves: Vec<Value> = down.iter().cycle().take(5000).cloned().collect();
+        assert!(json_patch(&json!({"a": {"b": {}}, "b": {}}), Value::Array(moves).to_string().as_bytes()).is_err());
+    }
+
+    #[test]
+    fn unknown_fields_are_named() {
+        let operations = decode(br#"[{"op": "add", "path": "/a"}, {"op": "add", "path": "/a", "extra": 1}]"#).unwrap();
+        assert_eq!(unknown_fields(&operations), [r#"json patch unknown field "[1].extra""#]);
+    }
+}

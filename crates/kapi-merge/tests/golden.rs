@@ -1,5 +1,7 @@
 //! Replays what `record/record.py` recorded from a real kube-apiserver: every step must come out as it did there.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+
 mod support;
 
 use kapi_merge::{
@@ -41,6 +43,11 @@ fn config_maps() {
 #[test]
 fn other_kinds() {
     replay("kinds", 30);
+}
+
+#[test]
+fn random_writes() {
+    replay("random", 20);
 }
 
 #[test]

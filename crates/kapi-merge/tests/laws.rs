@@ -1,5 +1,7 @@
 //! Laws that hold for all inputs.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+
 use std::sync::LazyLock;
 
 use kapi_merge::{

@@ -1,5 +1,8 @@
 //! The order of merged lists: as the patch has it, with what only the server has kept in place.
 
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet, VecDeque};
+
 use serde_json::{Map, Value};
 
 use super::list::{self, places};
@@ -59,13 +62,55 @@ pub(super) fn apply_set_orders(
             (Some(_), Some(change)) => change.clone(),
             (None, None) => continue,
         };
-        let server = before.as_deref().unwrap_or_default();
-        list::check_same_types(server, change.as_deref().unwrap_or_default())?;
-        let arranged = arrange(merged, &Order { patch: &order, server, key })?;
+        let (server, change) = (before.as_deref().unwrap_or_default(), change.as_deref().unwrap_or_default());
+        list::check_same_types(server, change)?;
+        let server = server_order(server, change, key)?;
+        let arranged = arrange(merged, &Order { patch: &order, server: &server, key })?;
         original.insert(name.to_owned(), Value::Array(arranged));
         patch.remove(name);
     }
     Ok(())
+}
+
+/// The order of the server's items that a list is arranged by after `change` deleted from it and added to it.
+///
+/// The real server deletes and adds in place, in the very memory it then takes the old order from: items move up, what
+/// was last stays behind at the end, and added items take the room of deleted ones.
+fn server_order<'a>(server: &'a [Value], change: &'a [Value], key: &str) -> Result<Cow<'a, [Value]>, PatchError> {
+    let directive = |item: &Value| item.get(PATCH).and_then(Value::as_str).map(str::to_owned);
+    if key.is_empty() || !change.iter().any(|item| directive(item).as_deref() == Some("delete")) {
+        return Ok(Cow::Borrowed(server));
+    }
+    let mut alive = vec![true; server.len()];
+    let mut last_alive = server.len();
+    let mut left_behind = VecDeque::new();
+    let mut gone: HashSet<String> = HashSet::new();
+    let mut of_name: HashMap<String, Vec<usize>> = HashMap::new();
+    for (index, item) in server.iter().enumerate() {
+        of_name.entry(name_of(item, key)?).or_default().push(index);
+    }
+    for item in change.iter().filter(|item| directive(item).as_deref() == Some("delete")) {
+        let name = name_of(item, key)?;
+        for index in of_name.get(&name).filter(|_| gone.insert(name.clone())).into_iter().flatten() {
+            while last_alive > 0 && !alive[last_alive - 1] {
+                last_alive -= 1;
+            }
+            left_behind.push_front(server[last_alive - 1].clone());
+            alive[*index] = false;
+        }
+    }
+    let kept = server.iter().zip(&alive).filter(|(_, alive)| **alive).map(|(item, _)| item.clone());
+    let mut order: Vec<Value> = kept.collect();
+    if !change.iter().any(|item| directive(item).as_deref() == Some("replace")) {
+        let mut known: HashSet<String> = order.iter().map(|item| name_of(item, key)).collect::<Result<_, _>>()?;
+        for item in change.iter().filter(|item| directive(item).is_none()) {
+            if known.insert(name_of(item, key)?) && left_behind.pop_front().is_some() {
+                order.push(item.clone());
+            }
+        }
+    }
+    order.extend(left_behind);
+    Ok(Cow::Owned(order))
 }
 
 /// The items of the patch must be in the order's list, in its order.

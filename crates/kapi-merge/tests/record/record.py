@@ -68,7 +68,16 @@ class Scenario:
     def run(self):
         name = "merge-" + self.name.replace(" ", "-").replace("_", "-").lower()[:50].strip("-")
         self.remove(name)
-        recorded = [self.step(name, step) for step in self.steps]
+        recorded = []
+        last = None
+        for step in self.steps:
+            result = self.step(name, step)
+            last, live = result.get("result", last), result["live"]
+            # What follows from the step before is not written twice.
+            if recorded and live == before:
+                del result["live"]
+            before = last
+            recorded.append(result)
         self.remove(name)
         return {"kind": self.kind["kind"], "name": self.name, "steps": recorded}
 

@@ -1,4 +1,6 @@
 """The scenarios: sequences of writes by several managers."""
+import os
+import random
 
 
 def text(**more):
@@ -622,6 +624,104 @@ def component(kind, api_version):
 for kind, (api_version, resource, *_) in BUILT_IN.items():
     KINDS[kind] = {"apiVersion": api_version, "kind": kind, "resource": resource, "component": component(kind, api_version)}
 
+# How many random scenarios of each sort; more than are kept here make a good test of changes.
+SEEDS = int(os.environ.get("SEEDS", "10"))
+
+
+class Dice:
+    """Random but reproducible writes."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+
+    def some(self, choices, most=3):
+        return self.random.sample(choices, self.random.randint(0, min(most, len(choices))))
+
+    def text(self):
+        return self.random.choice("xyz")
+
+    def texts(self):
+        return {key: self.text() for key in self.some("abcd")}
+
+    def item(self, name):
+        found = item(name)
+        if self.random.random() < 0.6:
+            found["value"] = self.text()
+        if self.random.random() < 0.4:
+            found["settings"] = self.texts()
+        if self.random.random() < 0.4:
+            found["subs"] = [{"id": n, "note": self.text()} for n in self.some([1, 2, 3])]
+        return found
+
+    def port(self, number):
+        found = port(number)
+        if self.random.random() < 0.4:
+            found["protocol"] = self.random.choice(["TCP", "UDP"])
+        if self.random.random() < 0.5:
+            found["name"] = self.text()
+        return found
+
+    def widget(self):
+        makers = {
+            "title": self.text,
+            "count": lambda: self.random.randint(0, 2),
+            "labels": self.texts,
+            "frozen": self.texts,
+            "tags": lambda: self.some("abcde", 4),
+            "numbers": lambda: self.some([1, 2, 10, 20], 4),
+            "words": lambda: [self.text() for _ in range(self.random.randint(0, 3))],
+            "items": lambda: [self.item(name) for name in self.some("abcd", 4)],
+            "ports": lambda: [self.port(number) for number in self.some([80, 443, 53])],
+            "structs": lambda: {key: {"x": self.text()} for key in self.some("ab")},
+            "nested": lambda: {"a": {"b": {key: self.text() for key in self.some("cd")}}, "e": self.text()},
+            "free": lambda: {key: self.random.choice([1, "t", [1, 2], {"q": 1}, {}, []]) for key in self.some("ab")},
+            "sealed": lambda: {"p": self.text()},
+        }
+        fields = {name: makers[name]() for name in self.some(list(makers), 6)}
+        labels = {"metadata": {"labels": self.texts()}} if self.random.random() < 0.3 else {}
+        return {**labels, **spec(**fields)}
+
+    def widget_step(self):
+        manager = self.random.choice("abc")
+        verb = self.random.choice([apply, apply, apply, force, merge, update])
+        return verb(manager, self.widget())
+
+    def container_patch(self):
+        order = self.some(["a", "b", "c", "d"], 4)
+        changed = [{"name": name, "image": self.text()} for name in order if self.random.random() < 0.6]
+        for container in changed:
+            if self.random.random() < 0.5:
+                names = self.some("ABCD", 4)
+                container["env"] = [{"name": name, "value": self.text()} for name in names]
+                if self.random.random() < 0.4:
+                    container["$setElementOrder/env"] = [{"name": name} for name in names]
+            if self.random.random() < 0.3:
+                container["ports"] = [{"containerPort": number, "name": self.text()} for number in self.some([80, 81], 1)]
+            if self.random.random() < 0.3:
+                container["args"] = self.some("xyz")
+        patch = {"containers": changed}
+        if self.random.random() < 0.5:
+            patch["$setElementOrder/containers"] = [{"name": name} for name in order]
+        if self.random.random() < 0.3:
+            patch["nodeSelector"] = {**self.texts(), "a": None}
+        if self.random.random() < 0.2:
+            patch["containers"].append({"name": self.random.choice("ab"), "$patch": "delete"})
+        if self.random.random() < 0.3:
+            source = self.random.choice([{"emptyDir": {}}, {"hostPath": {"path": "/"}}])
+            patch["volumes"] = [{"name": self.text(), **source}]
+        return template(**patch)
+
+
+def random_widgets(seed):
+    dice = Dice(seed)
+    return ("widget", f"random {seed}", [apply("a", dice.widget())] + [dice.widget_step() for _ in range(7)])
+
+
+def random_deployments(seed):
+    dice = Dice(seed)
+    containers = [{"name": name, "image": "i", "env": [{"name": n, "value": "1"} for n in dice.some("ABCD")]} for name in "abc"]
+    return ("deployment", f"random {seed}", [create("m", deployment(*containers))] + [strategic("n", dice.container_patch()) for _ in range(6)])
+
 
 def table(kind, scenarios):
     return [(kind, name, steps) for name, steps in scenarios.items()]
@@ -638,5 +738,6 @@ GROUPS = {
         (kind, "kind " + kind, [create("a", body), merge("b", change), apply("c", applied), force("c", applied), apply("d", body)])
         for kind, (_, _, body, change, applied) in BUILT_IN.items()
     ],
+    "random": [random(seed) for random in (random_widgets, random_deployments) for seed in range(SEEDS)],
     "json_patches": [("configmap", name, [create("a", PATCHED), patch("b", *ops)]) for name, ops in JSON_PATCHES.items()],
 }
