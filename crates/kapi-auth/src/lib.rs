@@ -24,6 +24,7 @@ mod labels;
 mod node;
 mod objects;
 mod rbac;
+mod recent;
 pub mod review;
 mod service_account;
 mod status;

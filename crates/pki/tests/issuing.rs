@@ -229,3 +229,37 @@ fn a_cluster_has_all_it_needs() {
     assert_eq!(kubeconfig["current-context"], "admin@butler");
     assert!(!format!("{:?}", cluster.to_pem()).contains("PRIVATE"));
 }
+
+#[test]
+fn no_damaged_document_crashes_the_parsers() {
+    let flip = |der: &[u8], parse: &dyn Fn(&[u8])| {
+        for at in 0..der.len() {
+            parse(&der[..at]);
+            for change in [0x01, 0x80, 0xff] {
+                let mut damaged = der.to_vec();
+                damaged[at] ^= change;
+                parse(&damaged);
+            }
+        }
+    };
+    let ca = authority();
+    let profile = ClientProfile { subject: Subject::named("x").organization("y"), validity: year() };
+    let leaf = ca.issue_client(&profile, &SystemKeys).unwrap();
+    let mut read = 0;
+    let count = std::cell::Cell::new(0);
+    flip(leaf.certificate.der(), &|der| count.set(count.get() + usize::from(Certificate::from_der(der).is_ok())));
+    read += count.take();
+    let (_, pem) = x509_parser::pem::parse_x509_pem(include_bytes!("../fixtures/sans.csr")).unwrap();
+    let original = SigningRequest::from_der(&pem.contents).unwrap();
+    flip(&pem.contents, &|der| {
+        if let Ok(request) = SigningRequest::from_der(der) {
+            count.set(count.get() + 1);
+            // Only bytes outside the signed part can change without breaking the signature.
+            let same = (request.subject(), request.alt_names(), request.public_key())
+                == (original.subject(), original.alt_names(), original.public_key());
+            assert!(same || request.verify().is_err(), "a changed request must not verify");
+        }
+    });
+    read += count.take();
+    assert!(read > 0, "some changes leave a document that can still be read");
+}

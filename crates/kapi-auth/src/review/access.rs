@@ -67,12 +67,13 @@ fn answer(mut review: Value, user: &User, authorizer: &dyn Authorizer) -> Value 
     let mut status = Map::new();
     let (decision, selector_errors) = match at(&review, &["spec", "resourceAttributes"]) {
         Some(resource) => {
-            let (fields, error) = read_fields(resource);
-            (authorizer.authorize(&resource_attributes(user, resource, &fields)), error)
+            let (fields, field_error) = read_fields(resource);
+            let errors: Vec<_> = field_error.into_iter().chain(label_error(resource)).collect();
+            (authorizer.authorize(&resource_attributes(user, resource, &fields)), errors.join("; "))
         }
         None => {
             let field = |name| text(&review, &["spec", "nonResourceAttributes", name]);
-            (authorizer.authorize(&Attributes::path(user, field("verb"), field("path"))), None)
+            (authorizer.authorize(&Attributes::path(user, field("verb"), field("path"))), String::new())
         }
     };
     status.insert("allowed".to_owned(), decision.is_allowed().into());
@@ -80,8 +81,8 @@ fn answer(mut review: Value, user: &User, authorizer: &dyn Authorizer) -> Value 
     if !reason.is_empty() {
         status.insert("reason".to_owned(), reason.into());
     }
-    if let Some(error) = selector_errors {
-        status.insert("evaluationError".to_owned(), error.into());
+    if !selector_errors.is_empty() {
+        status.insert("evaluationError".to_owned(), selector_errors.into());
     }
     if let Some(review) = review.as_object_mut() {
         review.insert("status".to_owned(), status.into());
@@ -132,9 +133,19 @@ fn read_fields(resource: &Value) -> (Vec<FieldMatch>, Option<String>) {
             _ => malformed = true,
         }
     }
-    let error = malformed.then(|| {
-        let partially = if fields.is_empty() { "" } else { "partially " };
-        format!("spec.resourceAttributes.fieldSelector {partially}ignored due to parse error")
-    });
+    let error = malformed.then(|| ignored("fieldSelector", !fields.is_empty()));
     (fields, error)
+}
+
+/// No authorizer looks at labels; it is only told which requirements nobody could look at.
+fn label_error(resource: &Value) -> Option<String> {
+    let requirements = list(resource, &["labelSelector", "requirements"]);
+    let known = |r: &&Value| ["In", "NotIn", "Exists", "DoesNotExist"].contains(&text(r, &["operator"]));
+    let usable = requirements.iter().filter(known).count();
+    (usable < requirements.len()).then(|| ignored("labelSelector", usable > 0))
+}
+
+fn ignored(selector: &str, partially: bool) -> String {
+    let partially = if partially { "partially " } else { "" };
+    format!("spec.resourceAttributes.{selector} {partially}ignored due to parse error")
 }

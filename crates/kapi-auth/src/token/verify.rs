@@ -13,6 +13,7 @@ use super::claims::{Claims, Kubernetes, LEGACY_ISSUER, LegacyClaims, Reference};
 use crate::{
     Authenticated, ObjectReader, User, go,
     objects::{at, deletion_time, text, uid},
+    recent::{Recent, hash},
     service_account_groups, service_account_name, split_service_account_name,
     status::not_found_message,
 };
@@ -25,11 +26,14 @@ const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 const EXTRA: &str = "authentication.kubernetes.io";
 
 /// Verifies ServiceAccount tokens, those made on request and those that live in Secrets.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct TokenVerifier {
     issuers: Vec<String>,
     keys: Vec<(String, PublicKey)>,
     audiences: Vec<String>,
+    /// Tokens whose signature was verified. Everything else is checked every time, so that a token dies with the
+    /// objects it names at once.
+    verified: Recent<()>,
 }
 
 #[derive(Deserialize)]
@@ -57,7 +61,7 @@ impl TokenVerifier {
     /// Accepts tokens of these issuers signed by any of these keys; `audiences` are those of this server.
     pub fn new(issuers: Vec<String>, keys: Vec<PublicKey>, audiences: Vec<String>) -> Self {
         let keys = keys.into_iter().map(|key| (key.key_id(), key)).collect();
-        Self { issuers, keys, audiences }
+        Self { issuers, keys, audiences, verified: Recent::default() }
     }
 
     /// The user of a token: none when another authenticator should be asked, an error when it is ours but wrong.
@@ -74,7 +78,11 @@ impl TokenVerifier {
         if !is_legacy && !self.issuers.contains(&iss) {
             return Ok(None);
         }
-        self.check_signature(&parts)?;
+        let key = hash([token.as_bytes()]);
+        if self.verified.get(&key).is_none() {
+            self.check_signature(&parts)?;
+            self.verified.put(key, ());
+        }
         if is_legacy {
             let claims: LegacyClaims = claims(&parts)?;
             let audiences = self.audiences_of(&[], asked)?;
