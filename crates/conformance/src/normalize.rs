@@ -89,7 +89,7 @@ impl<'a> CaseNames<'a> {
     /// Collects the versions of objects and the names the server generated.
     fn learn(&mut self, value: &Value, is_bookmark: bool) {
         match value {
-            Value::Array(items) => items.iter().for_each(|item| self.learn(item, false)),
+            Value::Array(items) => items.iter().for_each(|item| self.learn(item, is_bookmark)),
             Value::Object(map) => {
                 let bookmark = map.get("type").and_then(Value::as_str) == Some("BOOKMARK");
                 if let Some(version) = object_version(map).filter(|_| !is_bookmark) {
@@ -106,7 +106,7 @@ impl<'a> CaseNames<'a> {
                     self.fixed.push((name.to_owned(), format!("<generated{}>", self.generated)));
                 }
                 for key in sorted(map) {
-                    self.learn(&map[key], bookmark && key == "object");
+                    self.learn(&map[key], is_bookmark || (bookmark && key == "object"));
                 }
             }
             _ => {}
@@ -137,7 +137,7 @@ impl<'a> CaseNames<'a> {
     fn value(&mut self, value: Value, is_bookmark: bool) -> Value {
         match value {
             Value::String(text) => Value::String(self.text(&text)),
-            Value::Array(items) => items.into_iter().map(|item| self.value(item, false)).collect(),
+            Value::Array(items) => items.into_iter().map(|item| self.value(item, is_bookmark)).collect(),
             Value::Object(map) => self.object(map, is_bookmark),
             other => other,
         }
@@ -157,7 +157,7 @@ impl<'a> CaseNames<'a> {
                 ("/metadata/continue", Value::String(token)) if !token.is_empty() => "<continue>".into(),
                 ("nodePort" | "healthCheckNodePort", Value::Number(port)) => self.node_port(port),
                 ("cells", Value::Array(cells)) => cells.into_iter().map(|cell| self.cell(cell)).collect(),
-                (_, value) => self.value(value, bookmark && key == "object"),
+                (_, value) => self.value(value, is_bookmark || (bookmark && key == "object")),
             };
             out.insert(self.text(&key), value);
         }

@@ -19,6 +19,9 @@ use crate::target::{Login, Target};
 /// The Kubernetes release the suite compares with.
 pub const VERSION: &str = "v1.34.4";
 
+/// The etcd release it is made for; older ones switch features of it off.
+pub const ETCD_VERSION: &str = "v3.6.4";
+
 /// A running real server. Dropping it ends both processes and removes their folder.
 pub struct RealServer {
     /// How to reach it.
@@ -47,9 +50,9 @@ pub struct Programs {
 impl Programs {
     /// Finds them in the cache, or says in one sentence what is missing.
     pub fn find() -> Result<Self, String> {
-        let etcd = cache().join("tools/etcd");
+        let etcd = cache().join("etcd").join(ETCD_VERSION).join("etcd");
         let apiserver = cache().join("kubernetes").join(VERSION).join("kube-apiserver");
-        for (program, script) in [(&etcd, "scripts/tools"), (&apiserver, "scripts/kubernetes")] {
+        for (program, script) in [(&etcd, "scripts/etcd"), (&apiserver, "scripts/kubernetes")] {
             if !program.is_file() {
                 return Err(format!("{} is not there ({script} brings it)", program.display()));
             }

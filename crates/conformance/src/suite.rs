@@ -14,7 +14,7 @@ use crate::target::Target;
 use crate::transcript::{Difference, Golden, Transcript, compare, load};
 
 /// How many cases run at the same time.
-const PARALLEL: usize = 8;
+const PARALLEL: usize = 16;
 
 /// Runs the cases and hands back their transcripts in the order of the cases.
 pub async fn run_all(target: Arc<Target>, cases: &[Case]) -> anyhow::Result<Vec<(String, anyhow::Result<Transcript>)>> {

@@ -25,6 +25,9 @@ areas! {
     create get_list update patch_json patch_merge patch_strategic apply apply_conflicts managed_fields
     watch watch_bookmarks streaming_list limit_continue resource_version selectors delete finalizers gc_owner_refs
     delete_collection namespaces subresources
+    crd_lifecycle crd_schema crd_cel crd_versions tables field_validation dry_run generate_name services_alloc
+    secrets_configmaps serviceaccount_tokens authn authz_rbac rbac_escalation impersonation reviews csr webhooks
+    openapi discovery bad_input health builtin_defaults builtin_validation kube_client
 }
 
 /// An object with a name and nothing else.

@@ -1,0 +1,65 @@
+//! Several versions of one custom resource, without conversion.
+
+use serde_json::json;
+
+use super::{CRDS, WIDGET_CRD, establish, spec_schema, widget_crd_versions};
+use crate::case::Area;
+
+pub(super) fn cases(area: &mut Area) {
+    let version = |name: &str, served: bool, storage: bool, field: &str| {
+        json!({"name": name, "served": served, "storage": storage,
+            "schema": {"openAPIV3Schema": spec_schema(json!({"type": "object", "properties": {
+                "both": {"type": "string"}, field: {"type": "string"}}}))}})
+    };
+    area.case("read and write in both", |c| {
+        establish(c, widget_crd_versions(json!([version("v1", true, true, "old"), version("v2", true, false, "new")])));
+        c.get("{ns}.example.com/v2 widgets").until(200).quiet();
+        c.post("{ns}.example.com/v1 widgets", json!({"apiVersion": "{ns}.example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"both": "b", "old": "o"}}));
+        c.get("{ns}.example.com/v2 widgets/a");
+        c.get("{ns}.example.com/v2 widgets");
+        c.post("{ns}.example.com/v2 widgets", json!({"apiVersion": "{ns}.example.com/v2", "kind": "Widget", "metadata": {"name": "c"}, "spec": {"both": "b", "new": "n"}}));
+        c.get("{ns}.example.com/v1 widgets/c");
+        c.apply("{ns}.example.com/v2 widgets/a", "one", json!({"apiVersion": "{ns}.example.com/v2", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"new": "n"}}));
+        c.get("/apis/{ns}.example.com");
+    });
+    area.case("one not served", |c| {
+        establish(c, widget_crd_versions(json!([version("v1", true, true, "old"), version("v2", false, false, "new")])));
+        c.get("{ns}.example.com/v2 widgets");
+        c.get("/apis/{ns}.example.com").until(200).only(&["/versions", "/preferredVersion"]);
+    });
+    area.case("a deprecated one warns", |c| {
+        let mut old = version("v1", true, false, "old");
+        old["deprecated"] = json!(true);
+        let mut older = version("v1beta1", true, false, "old");
+        older["deprecated"] = json!(true);
+        older["deprecationWarning"] = json!("use something else");
+        c.post(CRDS, widget_crd_versions(json!([old, older, version("v2", true, true, "new")]))).quiet();
+        c.get("{ns}.example.com/v1 widgets").until(200);
+        c.get("{ns}.example.com/v1beta1 widgets").until(200);
+        c.get("{ns}.example.com/v2 widgets").until(200);
+    });
+    area.case("stored versions are remembered", |c| {
+        establish(c, widget_crd_versions(json!([version("v1", true, true, "old"), version("v2", true, false, "new")])));
+        c.merge(WIDGET_CRD, json!({"spec": {"versions": [version("v1", true, false, "old"), version("v2", true, true, "new")]}})).quiet();
+        c.get(WIDGET_CRD).until_contains("[\"v1\",\"v2\"]").only(&["/status/storedVersions"]);
+        c.merge(WIDGET_CRD, json!({"spec": {"versions": [version("v2", true, true, "new")]}}));
+        c.merge(&format!("{WIDGET_CRD}/status"), json!({"status": {"storedVersions": ["v2"]}})).only(&["/status/storedVersions", "/message"]);
+        c.merge(WIDGET_CRD, json!({"spec": {"versions": [version("v2", true, true, "new")]}})).only(&["/spec/versions/0/name", "/message"]);
+    });
+    area.case("two storage versions", |c| {
+        c.post(CRDS, widget_crd_versions(json!([version("v1", true, true, "old"), version("v2", true, true, "new")]))).any_error_order();
+        c.post(CRDS, widget_crd_versions(json!([version("v1", true, true, "old"), version("v1", true, false, "new")]))).any_error_order();
+    });
+    area.case("order in discovery", |c| {
+        c.post(CRDS, widget_crd_versions(json!([version("v1alpha1", true, false, "a"), version("v10", true, false, "a"), version("v2", true, true, "a"),
+            version("v1beta2", true, false, "a"), version("foo", true, false, "a"), version("v1", true, false, "a")]))).quiet();
+        c.get("/apis/{ns}.example.com").until_contains("v1beta2");
+    });
+    area.case("webhook conversion needs a config", |c| {
+        let mut crd = widget_crd_versions(json!([version("v1", true, true, "old")]));
+        crd["spec"]["conversion"] = json!({"strategy": "Webhook"});
+        c.post(CRDS, crd.clone()).any_error_order();
+        crd["spec"]["conversion"] = json!({"strategy": "Magic"});
+        c.post(CRDS, crd).any_error_order();
+    });
+}
