@@ -16,7 +16,7 @@ pub mod meta;
 mod resource;
 mod table;
 
-pub use behaviour::{Behaviour, behaviour};
+pub use behaviour::{Behaviour, behaviour, prepare_approval, validate_approval};
 pub use columns::{Column, Columns, columns};
 pub use resource::{Resource, Subresource};
 pub use table::builtin;

@@ -303,7 +303,12 @@ fn validate_traffic(spec: &Value, kind: &str, path: &Path, errors: &mut Errors) 
         None => {}
     }
     if let Some(distribution) = present(spec, "trafficDistribution").and_then(Value::as_str) {
-        supported(distribution, &path.child("trafficDistribution"), &["PreferClose"], errors);
+        supported(
+            distribution,
+            &path.child("trafficDistribution"),
+            &["PreferClose", "PreferSameZone", "PreferSameNode"],
+            errors,
+        );
     }
 }
 

@@ -38,9 +38,6 @@ pub(super) fn validate_containers(containers: &[Value], pod: &Pod<'_>, path: &Pa
         }
         names.push(name);
         validate_life(container, pod, &path, errors);
-        if present(container, "restartPolicy").is_some() {
-            errors.push(FieldError::forbidden(&path.child("restartPolicy"), "may not be set for non-init containers"));
-        }
     }
     unique_host_ports(containers, path, errors);
 }

@@ -288,7 +288,7 @@ fn validate_projections(sources: &[Value], path: &Path, errors: &mut Errors) {
                 errors.push(FieldError::invalid(&at.child("expirationSeconds"), &seconds.into(), detail));
             }
             if text(token, "path").is_empty() {
-                errors.push(FieldError::required(&at.child("path"), ""));
+                errors.push(FieldError::required(&path.child("path"), ""));
             } else {
                 local_path(text(token, "path"), &at.child("path"), errors);
             }
