@@ -39,13 +39,6 @@ const FINAL: [&str; 3] = ["Approved", "Denied", "Failed"];
 
 pub(super) fn behaviour(kind: &str) -> Option<Behaviour> {
     (kind == "CertificateSigningRequest").then(|| Behaviour {
-        default: |request| {
-            if let Some(status) = request.get_mut("status") {
-                for condition in super::value::items_mut(status, "conditions") {
-                    super::value::default_zero(condition, "status", "True");
-                }
-            }
-        },
         prepare_create: |request| {
             shape::reset_status(request);
             // Who asks is known to the server alone, which sets these.

@@ -193,7 +193,11 @@ fn time(value: &mut Value, print: &str, layout: &str) -> Result<(), Error> {
     }
     let micro = layout.contains('.');
     let fraction = text.find('.').map(|dot| text.get(dot..).unwrap_or(""));
-    if micro && !fraction.is_some_and(|rest| rest.chars().skip(1).take_while(char::is_ascii_digit).count() == 6) {
+    let dated = text.starts_with(|c: char| c.is_ascii_digit());
+    if micro
+        && dated
+        && !fraction.is_some_and(|rest| rest.chars().skip(1).take_while(char::is_ascii_digit).count() == 6)
+    {
         let rest = fraction.or_else(|| text.get(19..)).unwrap_or("");
         return Err(Error::Text(format!(
             "parsing time \"{text}\" as \"{layout}\": cannot parse \"{rest}\" as \".000000\""

@@ -22,8 +22,8 @@ pub(super) fn behaviour(kind: &str) -> Option<Behaviour> {
             prepare_create: status::reset,
             prepare_update: status::keep_status,
             prepare_status: status::keep_spec,
-            validate,
-            validate_update: |new, _| validate(new),
+            validate: |object| validate(object, None),
+            validate_update: |new, old| validate(new, Some(old)),
             validate_status: |new, _| {
                 let mut errors = Vec::new();
                 let counts = ["currentReplicas", "desiredReplicas"];
@@ -86,7 +86,7 @@ fn defaults(object: &mut Value) {
     }
 }
 
-fn validate(given: &Value) -> Errors {
+fn validate(given: &Value, old: Option<&Value>) -> Errors {
     let object = &convert::convert(given, V2);
     let mut errors = Vec::new();
     let path = Path::new("spec");
@@ -103,7 +103,19 @@ fn validate(given: &Value) -> Errors {
     if least.is_some_and(|least| most < least) {
         errors.push(FieldError::invalid(&at, &most.into(), "must be greater than or equal to `minReplicas`"));
     }
-    validate_reference(dig(spec, &["scaleTargetRef"]), &path.child("scaleTargetRef"), &mut errors);
+    let target = dig(spec, &["scaleTargetRef"]);
+    let at = path.child("scaleTargetRef");
+    validate_reference(target, &at, &mut errors);
+    let version = text(target, "apiVersion");
+    let same_target = |old: &Value| {
+        let was = dig(old, &["spec", "scaleTargetRef"]);
+        ["apiVersion", "kind"].iter().all(|field| text(was, field) == text(target, field))
+    };
+    // Everything that can be scaled is in a group, but for the oldest kind.
+    if !version.contains('/') && text(target, "kind") != "ReplicationController" && !old.is_some_and(same_target) {
+        let detail = "apiVersion must specify API group";
+        errors.push(FieldError::invalid(&at.child("apiVersion"), &version.into(), detail));
+    }
     metrics::validate(list(spec, "metrics"), least, &path.child("metrics"), &mut errors);
     for direction in ["scaleUp", "scaleDown"] {
         if let Some(rules) = present(dig(spec, &["behavior"]), direction) {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::check::{Errors, cidr, invalid_shown, parse_cidr};
 use super::super::pod::{validate_amount, validate_taint_effect};
-use super::super::value::{dig, entries, flag, keep, list, present, reach_mut, remove, set, text, texts};
+use super::super::value::{dig, entries, flag, keep, list, present, reach_mut, remove, set, sync_plural, text, texts};
 use super::super::{Behaviour, status};
 use crate::meta;
 
@@ -65,12 +65,7 @@ fn drop_config(node: &mut Value) {
 
 fn defaults(node: &mut Value) {
     if let Some(spec) = node.get_mut("spec") {
-        let (one, many) = (text(spec, "podCIDR").to_owned(), texts(spec, "podCIDRs").first().map(|c| (*c).to_owned()));
-        match (one.is_empty(), many) {
-            (false, None) => set(spec, "podCIDRs", vec![one]),
-            (_, Some(first)) => set(spec, "podCIDR", first),
-            _ => {}
-        }
+        sync_plural(spec, "podCIDR", "podCIDRs", |cidr| cidr.into());
     }
     if let Some(status) = node.get_mut("status")
         && let Some(capacity) = present(status, "capacity").cloned()

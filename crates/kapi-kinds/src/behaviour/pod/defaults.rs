@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::resources;
-use crate::behaviour::value::{default, default_zero, dig, flag, int, items_mut, list, map_mut, present, remove, text};
+use crate::behaviour::value::{
+    default, default_zero, dig, flag, int, items_mut, list, map_mut, present, remove, set, sync_plural, text,
+};
 
 const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
@@ -16,8 +18,15 @@ pub(crate) fn default_template(template: &mut Value) {
 
 /// Defaults of a pod: those of its template, and some that would break stored templates if they had them.
 pub(super) fn default_pod(pod: &mut Value) {
+    if let Some(status) = pod.get_mut("status") {
+        sync_plural(status, "podIP", "podIPs", |ip| json!({"ip": ip}));
+    }
     let Some(spec) = pod.get_mut("spec") else { return };
     default_spec(spec);
+    // Kubernetes takes a negative grace period for the shortest there is.
+    if int(spec, "terminationGracePeriodSeconds").is_some_and(|seconds| seconds < 0) {
+        set(spec, "terminationGracePeriodSeconds", 1);
+    }
     for kind in ["containers", "initContainers"] {
         for container in items_mut(spec, kind) {
             requests_from_limits(container);
