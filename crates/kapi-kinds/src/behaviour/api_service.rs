@@ -3,9 +3,9 @@
 use kapi_schema::field::{FieldError, Path};
 use serde_json::Value;
 
-use super::check::{Errors, each, subdomain};
+use super::check::{Errors, each, subdomain, supported};
 use super::scalar::decode_base64;
-use super::value::{default, dig, flag, int, present, text};
+use super::value::{default, dig, flag, int, list, present, text};
 use super::{Behaviour, status};
 use crate::meta;
 
@@ -21,6 +21,14 @@ pub(super) fn behaviour(kind: &str) -> Option<Behaviour> {
         prepare_status: status::keep_spec,
         validate,
         validate_update: |new, _| validate(new),
+        validate_status: |new, _| {
+            let mut errors = Vec::new();
+            for (i, condition) in list(dig(new, &["status"]), "conditions").iter().enumerate() {
+                let path = Path::new("status.conditions").index(i).child("status");
+                supported(text(condition, "status"), &path, &["True", "False", "Unknown"], &mut errors);
+            }
+            errors
+        },
         validate_name: meta::path_segment,
         standard_finalizers: false,
         ..Behaviour::builtin()

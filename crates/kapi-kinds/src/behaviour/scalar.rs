@@ -151,13 +151,13 @@ pub(super) fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
 }
 
 fn quantity(value: &mut Value) -> Result<(), Error> {
-    let parsed = match &*value {
-        Value::String(text) => text.parse::<Quantity>(),
-        other => other.to_string().parse(),
+    let written = match &*value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     };
-    match parsed {
-        Ok(quantity) => {
-            *value = Value::String(quantity.to_string());
+    match Quantity::read_back(&written) {
+        Ok(text) => {
+            *value = Value::String(text.into_owned());
             Ok(())
         }
         Err(error) => Err(Error::Text(error.to_string())),
@@ -194,9 +194,7 @@ fn time(value: &mut Value, print: &str, layout: &str) -> Result<(), Error> {
     let micro = layout.contains('.');
     let fraction = text.find('.').map(|dot| text.get(dot..).unwrap_or(""));
     let dated = text.starts_with(|c: char| c.is_ascii_digit());
-    if micro
-        && dated
-        && !fraction.is_some_and(|rest| rest.chars().skip(1).take_while(char::is_ascii_digit).count() == 6)
+    if micro && dated && fraction.is_none_or(|rest| rest.chars().skip(1).take_while(char::is_ascii_digit).count() != 6)
     {
         let rest = fraction.or_else(|| text.get(19..)).unwrap_or("");
         return Err(Error::Text(format!(

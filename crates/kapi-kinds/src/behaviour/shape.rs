@@ -180,8 +180,9 @@ impl Decoder {
             if !field.omit_empty && matches!(field.ty, Type::List(_) | Type::Map(_)) && is_empty(value, &field.ty) {
                 *value = Value::Null;
             }
-            !(field.omit_empty && is_empty(value, &field.ty))
-                && !(field.omit_zero && zero_of(&field.ty, self.shapes, 1).as_ref() == Some(value))
+            let empty = field.omit_empty && is_empty(value, &field.ty);
+            let zero = field.omit_zero && zero_of(&field.ty, self.shapes, 1).as_ref() == Some(value);
+            !empty && !zero
         });
         for name in &shape.always {
             if !map.contains_key(*name)

@@ -406,6 +406,43 @@ CREATE = [
     ("event2", {}), ("event2", {"eventTime": GONE}), ("event2", {"type": "X", "deprecatedCount": 5}), ("event2", {"reportingController": "", "reportingInstance": "", "action": "", "reason": ""}), ("event2", {"series": {"count": 1, "lastObservedTime": None}}), ("event2", {NAME: "Bad_"}),
 ]
 
+# Quantities as they read back; a container each.
+QUANTITIES = [
+    "1000m", "0.5Gi", "0.5", "1.5Gi", "1024Mi", "1000", "1024", "1e3", "1E3", "12e1", "100e-3", "1e-10", "0", "0Gi", "1.5k", "10Ki",
+    "0.0001Ki", "1E", "16Ei", "1536Ki", ".5", "5.", "512Ki", "0.5Ki", "1P", "1u", "999n", "1001n", "1.0001", "0.1Mi", "1000k",
+    "1000Ki", "2048Mi", "1.1", "1.10", "100000000000000000000", "1e18", "9223372036854775807", "9223372036854775808", "0.000000001",
+    "1.5e3", "1e6", "1000000e-3", "1.5Ei", "0.3Gi", "1.0Gi", "007", 5, 0.25, 1e3, "3000m", "1234567.5k", "1Ti", "8Pi",
+]
+CREATE.append(("deployment", {"spec/template/spec/containers": [
+    {"name": f"c{i}", "image": "x:1", "resources": {"limits": {"memory": q}}} for i, q in enumerate(QUANTITIES)]}))
+for bad in ["", "abc", "1 Gi", "1Gib", "--1", "1KK", "1g", "1e", "1e1.5", "Gi", "0x10", "1,000", "∞", "1ki", "1mi", "e3", "1.2.3"]:
+    CREATE.append(("deployment", {T + "resources": {"limits": {"memory": bad}}}))
+CREATE += [
+    ("pod", {C + "securityContext": {"privileged": False, "allowPrivilegeEscalation": False, "capabilities": {"add": ["CAP_SYS_ADMIN"]}}}),
+    ("pod", {"spec/hostUsers": False, "spec/hostNetwork": True, "spec/hostPID": True}), ("pod", {"spec/overhead": {"cpu": "-1"}}),
+    ("pod", {"spec/resourceClaims": [{"name": "a"}]}), ("pod", {"spec/serviceAccount": "default", "spec/serviceAccountName": GONE}),
+    ("pod", {"spec/priorityClassName": "Bad_"}), ("pod", {"spec/runtimeClassName": "Bad_"}), ("pod", {"spec/schedulerName": "x", "spec/enableServiceLinks": False}),
+    ("pod", {"spec/volumes": [{"name": "a", "hostPath": {"path": ""}}, {"name": "a", "persistentVolumeClaim": {"claimName": ""}}, {"name": "b"}, {"name": "b"}]}),
+    ("pod", {"spec/volumes": [{"name": "v"}], C + "volumeDevices": [{"name": "v", "devicePath": "/dev/x"}, {"name": "w", "devicePath": ""}]}),
+    ("pod", {"spec/volumes": [{"name": "v", "iscsi": {"targetPortal": "a", "iqn": "iqn.2015-02.example.com:x", "lun": 0}}]}), ("pod", {"spec/volumes": [{"name": "v", "csi": {"driver": ""}}]}),
+    ("pod", {C + "resizePolicy": [{"resourceName": "cpu", "restartPolicy": "NotRequired"}, {"resourceName": "x", "restartPolicy": "Y"}]}),
+    ("pod", {"spec/topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": "ScheduleAnyway"}, {"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": "ScheduleAnyway"}]}),
+    ("pod", {"spec/activeDeadlineSeconds": 3000000000}), ("pod", {C + "stdin": False, C + "tty": True, C + "args": [], C + "workingDir": ""}),
+    ("deployment", {"metadata/generation": 7, "metadata/selfLink": "x"}), ("deployment", {"spec/template/metadata/creationTimestamp": None, "spec/strategy": {}}),
+    ("deployment", {"spec/selector": {"matchLabels": None, "matchExpressions": [{"key": "app", "operator": "Exists", "values": []}]}}),
+    ("service", {"spec/type": "LoadBalancer", "spec/externalTrafficPolicy": "Local"}), 
+    ("service", {"spec/ipFamilyPolicy": "PreferDualStack"}), ("service", {"metadata/annotations": {"service.beta.kubernetes.io/load-balancer-source-ranges": "10.0.0.0/8"}}),
+    ("service", {"spec/clusterIP": "", "spec/clusterIPs": []}), ("service", {"spec/ports": [{"port": 80, "targetPort": 0}]}), ("service", {"spec/sessionAffinity": "ClientIP", "spec/sessionAffinityConfig": {"clientIP": {}}}),
+    ("netpol", {"spec/ingress": [], "spec/egress": []}), ("ingress", {"spec/rules": [{"host": "a.b"}]}), ("job", {"spec/template/spec/containers/0/image": ""}), ("role", {"rules": [{"verbs": ["*"], "resources": ["*"], "apiGroups": ["*"], "resourceNames": []}]}),
+    ("lease", {"spec/strategy": "X"}), ("lease", {"spec/preferredHolder": "x"}), ("lease", {"spec/acquireTime": "2024-01-02T03:04:05.123456+02:00"}), ("node", {"spec": {"unschedulable": False}, "status": {"conditions": []}}),
+    ("hpa2", {"spec/metrics": [{"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "", "target": {"type": "Utilization", "averageUtilization": 0}}}]}),
+    ("hpa2", {"spec/metrics": [{"type": "Object", "object": {"describedObject": {"kind": "X", "name": "y"}, "metric": {"name": "m"}, "target": {"type": "Value", "value": "-1"}}, "pods": {"metric": {"name": "m"}, "target": {"type": "Value"}}}]}),
+    ("hpa1", {"spec/scaleTargetRef": {"apiVersion": "v1", "kind": "ReplicationController", "name": "x"}}), ("storageclass", {"mountOptions": [], "allowVolumeExpansion": False}), ("event", {"series": {"count": 2, "lastObservedTime": "2024-01-02T03:04:05.000000Z"}}),
+    ("pvc", {"spec/dataSourceRef": {"apiGroup": "example.com", "kind": "Foo", "name": "x"}}), ("pvc", {"spec/dataSource": {"apiGroup": "example.com", "kind": "Foo", "name": "x"}}), ("pv", {"spec/claimRef": {"name": "x", "namespace": "y"}}),
+    ("csr", {"spec/expirationSeconds": 86400, "spec/usages": ["digital signature", "key encipherment", "client auth"]}), ("priority", {NAME: "system-node-critical", "value": 5}), ("pdb", {"spec/minAvailable": "50%"}), ("pdb", {"spec/selector": {}}),
+    ("cronjob", {"spec/timeZone": "Local"}), ("cronjob", {"spec/timeZone": "Europe/Berlin"}), ("cronjob", {"spec/suspend": True, "spec/jobTemplate/metadata": {"labels": {"a": "b"}}}),
+]
+
 R = "metadata/resourceVersion"
 UPDATE = [
     ("configmap", {}, {"data/a": "c"}), ("configmap", {"immutable": True}, {"data/a": "c"}), ("configmap", {"immutable": True}, {"immutable": GONE}),
@@ -438,6 +475,12 @@ UPDATE = [
     ("serviceaccount", {}, {"automountServiceAccountToken": False}), ("event", {}, {"message": "other"}), ("event2", {}, {"note": "other"}), ("csr", {}, {"spec/usages": ["server auth"]}),
     ("pod", {}, {"metadata/labels": {"a": "b"}}), ("pod", {}, {C + "image": "nginx:2"}), ("pod", {}, {"spec/containers": [CONTAINER, {"name": "d", "image": "x"}]}), ("pod", {}, {"spec/activeDeadlineSeconds": 50}),
     ("pod", {"spec/activeDeadlineSeconds": 50}, {"spec/activeDeadlineSeconds": 60}), ("pod", {}, {"status": {"phase": "Running"}}), ("pod", {}, {C + "image": ""}),
+    ("pod", {}, {"spec/nodeName": "n"}), ("pod", {}, {"spec/tolerations": []}), ("pod", {}, {"spec/schedulingGates": [{"name": "example.com/x"}]}), ("pod", {"spec/schedulingGates": [{"name": "example.com/x"}]}, {"spec/schedulingGates": []}),
+    ("pod", {"spec/schedulingGates": [{"name": "example.com/x"}]}, {"spec/nodeSelector": {"a": "b"}}), ("deployment", {}, {"metadata/finalizers": ["nope"]}), 
+    ("deployment", {}, {"metadata/creationTimestamp": "2020-01-01T00:00:00Z"}), ("deployment", {}, {"spec/template/spec/containers/0/resources": {"limits": {"cpu": "2000m"}}}), ("statefulset", {}, {"spec/template/spec/containers/0/image": "x:2", "spec/minReadySeconds": 5}),
+    ("statefulset", {}, {"spec/volumeClaimTemplates": [{"metadata": {"name": "d"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}]}), ("job", {}, {"spec/ttlSecondsAfterFinished": 5, "spec/activeDeadlineSeconds": 5}),
+    ("service", {"spec/type": "NodePort"}, {"spec/ports/0/nodePort": GONE}), ("service", {}, {"spec/type": "LoadBalancer"}), ("service", {}, {"spec/ipFamilies": ["IPv6"]}), ("service", {"spec/type": "ExternalName", "spec/externalName": "a.b"}, {"spec/type": "ClusterIP", "spec/externalName": GONE}),
+    ("secret", {}, {"data": {}, "type": GONE}), ("namespace", {}, {"metadata/labels": GONE}), ("rolebinding", {}, {"roleRef/apiGroup": GONE}), ("csr", {}, {"metadata/labels": {"a": "b"}}),
     ("apiservice", {}, {"spec/versionPriority": 20}), ("mutating", {}, {"webhooks/0/timeoutSeconds": 5}), ("validating", {}, {"webhooks/0/failurePolicy": "X"}),
 ]
 

@@ -82,11 +82,11 @@ fn validate_finished(status: &Value, finishing: bool, errors: &mut Errors) {
     if finishing && text(status, "startTime").is_empty() {
         errors.push(FieldError::required(&path.child("startTime"), "startTime is required for finished job"));
     }
-    if let Some(uncounted) = present(status, "uncountedTerminatedPods").filter(|_| finishing) {
-        if ["succeeded", "failed"].iter().any(|kind| !list(uncounted, kind).is_empty()) {
-            let path = path.child("uncountedTerminatedPods");
-            errors.push(FieldError::invalid(&path, uncounted, "must be empty for finished job"));
-        }
+    if let Some(uncounted) = present(status, "uncountedTerminatedPods").filter(|_| finishing)
+        && ["succeeded", "failed"].iter().any(|kind| !list(uncounted, kind).is_empty())
+    {
+        let path = path.child("uncountedTerminatedPods");
+        errors.push(FieldError::invalid(&path, uncounted, "must be empty for finished job"));
     }
     busy("terminating", errors);
     if number("ready") > number("active") {

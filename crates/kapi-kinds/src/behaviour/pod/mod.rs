@@ -37,7 +37,10 @@ pub(super) fn behaviour() -> Behaviour {
     Behaviour {
         default: defaults::default_pod,
         prepare_create,
-        prepare_update: status::keep_status,
+        prepare_update: |new, old| {
+            status::keep_status(new, old);
+            scheduling::tolerate_sick_nodes(new);
+        },
         prepare_status,
         validate,
         validate_update: update::validate_update,

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::env;
 use crate::behaviour::check::{Errors, invalid_shown, label, quantity, supported};
+use crate::behaviour::core::validate_driver_name;
 use crate::behaviour::value::{dig, flag, int, list, present, text};
 use crate::meta;
 
@@ -116,11 +117,9 @@ pub(crate) fn validate_kind(kind: &str, source: &Value, path: &Path, errors: &mu
         }
     };
     match kind {
-        "emptyDir" => {
-            if present(source, "sizeLimit").is_some_and(|limit| quantity(limit).signum() < 0) {
-                let detail = "SizeLimit field must be a valid resource quantity";
-                errors.push(FieldError::forbidden(&path.child("sizeLimit"), detail));
-            }
+        "emptyDir" if present(source, "sizeLimit").is_some_and(|limit| quantity(limit).signum() < 0) => {
+            let detail = "SizeLimit field must be a valid resource quantity";
+            errors.push(FieldError::forbidden(&path.child("sizeLimit"), detail));
         }
         "hostPath" => validate_host_path(source, path, errors),
         "secret" => {
@@ -151,7 +150,7 @@ pub(crate) fn validate_kind(kind: &str, source: &Value, path: &Path, errors: &mu
             validate_projections(list(source, "sources"), path, errors);
         }
         "csi" => {
-            require("driver");
+            validate_driver_name(text(source, "driver"), &path.child("driver"), errors);
             if let Some(secret) = present(source, "nodePublishSecretRef")
                 && text(secret, "name").is_empty()
             {
