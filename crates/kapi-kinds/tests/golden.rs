@@ -2,6 +2,8 @@
 //!
 //! The cases were recorded by `tests/record/record.py`.
 
+#![allow(clippy::unwrap_used)]
+
 use kapi_kinds::{Behaviour, behaviour, meta};
 use serde_json::{Value, json};
 
