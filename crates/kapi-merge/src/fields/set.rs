@@ -201,6 +201,10 @@ impl FieldSet {
         &self.nodes
     }
 
+    pub(crate) fn into_nodes(self) -> Vec<Node> {
+        self.nodes
+    }
+
     /// A set of nodes in any order; of equal elements the last wins, and empty nodes go.
     pub(crate) fn from_nodes(mut nodes: Vec<Node>) -> Self {
         nodes.retain(|node| !node.is_empty());
