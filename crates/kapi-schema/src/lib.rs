@@ -10,6 +10,7 @@
 
 mod cel;
 pub mod crd;
+mod decode;
 mod defaulting;
 mod depth;
 pub mod duration;
@@ -28,6 +29,7 @@ mod trail;
 mod validate;
 
 pub use cel::{CelOutcome, CelRules};
+pub use decode::check_types_as_go;
 pub use defaulting::apply_defaults;
 pub use depth::{MAX_DEPTH, too_deep};
 pub use gopattern::LazyPattern;

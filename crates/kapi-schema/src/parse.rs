@@ -65,7 +65,7 @@ impl<'a> Parser<'a> {
         let id = self.reserve();
         self.known.insert(name.to_owned(), id);
         let node = self.read(openapi)?;
-        self.set(id, Node { name: last_segment(name), ..node });
+        self.set(id, named(node, name));
         Ok(id)
     }
 
@@ -86,7 +86,7 @@ impl<'a> Parser<'a> {
             merged.extend(overlay);
             let slot = self.reserve();
             let node = self.read(&Value::Object(merged))?;
-            self.set(slot, Node { name: last_segment(name), ..node });
+            self.set(slot, named(node, name));
             return Ok(slot);
         }
         let slot = self.reserve();
@@ -127,6 +127,7 @@ impl<'a> Parser<'a> {
         let not = from.get("not").map(|schema| self.node(schema)).transpose()?;
         Ok(Node {
             name: None,
+            package: None,
             ty: from.get("type").and_then(Value::as_str).and_then(type_named),
             format: text(from, "format"),
             nullable: flag(from, "nullable"),
@@ -194,8 +195,10 @@ fn reference(openapi: &Value) -> Option<(&str, Map<String, Value>)> {
     Some((target, beside))
 }
 
-fn last_segment(component: &str) -> Option<Arc<str>> {
-    component.rsplit('.').next().map(Arc::from)
+/// A node that says which component it was read from: `io.k8s.api.apps.v1.Deployment`.
+fn named(node: Node, component: &str) -> Node {
+    let mut segments = component.rsplit('.').map(Arc::from);
+    Node { name: segments.next(), package: segments.next(), ..node }
 }
 
 fn rule(from: &Map<String, Value>) -> Rule {

@@ -96,6 +96,8 @@ pub struct Rule {
 pub struct Node {
     /// The name of the component this node was read from, such as `DeploymentSpec`.
     pub name: Option<Arc<str>>,
+    /// The package of that component, such as `v1`.
+    pub package: Option<Arc<str>>,
     /// The JSON type; none means any value.
     pub ty: Option<Type>,
     /// `format`, such as `int32`, `date-time`, `byte`, `quantity`.

@@ -9,7 +9,7 @@ use regex::Regex;
 use super::ast::{Expr, Kind, Literal};
 use super::eval::Evaluator;
 use super::value::{Error, Evaluated, Val, compare, equal, fail};
-use super::{convert, foreign, lists, ops, strings, time};
+use super::{convert, foreign, lists, ops, strings, time, urls};
 use crate::gopattern;
 
 /// The regular expressions a rule names as constants, compiled once with it.
@@ -140,6 +140,9 @@ fn extended<'a>(run: &mut Evaluator<'a>, name: &str, method: bool, values: &[Val
     if let Some(result) = lists::call(run, name, values) {
         return result;
     }
+    if let Some(result) = urls::call(name, values) {
+        return run.spend(1).and(result);
+    }
     foreign::call(run, name, method, values)
 }
 
@@ -186,7 +189,7 @@ fn duration_part<'a>(name: &str, nanos: i64) -> Evaluated<'a> {
         "getHours" => nanos / 3_600_000_000_000,
         "getMinutes" => nanos / 60_000_000_000,
         "getSeconds" => nanos / 1_000_000_000,
-        "getMilliseconds" => nanos / 1_000_000 % 1_000,
+        "getMilliseconds" => nanos / 1_000_000,
         _ => return Err(Error::NoSuchOverload),
     }))
 }

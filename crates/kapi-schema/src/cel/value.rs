@@ -216,7 +216,8 @@ impl<'a> Val<'a> {
                     return self.entry(name);
                 }
                 let Some(property) = unescape(name) else { return Ok(None) };
-                let Some(json) = map.get(&property) else { return Ok(None) };
+                // A null is as good as nothing, even where null is allowed.
+                let Some(json) = map.get(&property).filter(|json| !json.is_null()) else { return Ok(None) };
                 match (what, property.as_str()) {
                     (ObjectKind::Metadata, _) => Ok(json.as_str().map(|text| Self::String(Text::Borrowed(text)))),
                     (ObjectKind::Resource, "metadata") => {
