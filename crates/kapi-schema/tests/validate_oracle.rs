@@ -48,6 +48,5 @@ fn causes(errors: &[FieldError]) -> Value {
     found.sort_by_key(|cause| {
         (cause["field"].as_str().unwrap().to_owned(), cause["message"].as_str().unwrap().to_owned())
     });
-    found.dedup();
     Value::Array(found)
 }

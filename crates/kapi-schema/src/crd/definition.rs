@@ -75,6 +75,7 @@ fn at<'a>(value: &'a Value, key: &str) -> &'a Value {
 
 /// The versions, with what they all share taken out: the server judges that once, above them.
 struct Versions<'a> {
+    absent: bool,
     each: Vec<Map<String, Value>>,
     shared: [Option<&'a Value>; 4],
 }
@@ -94,7 +95,7 @@ impl<'a> Versions<'a> {
             }
             value.filter(|_| same)
         });
-        Self { each, shared }
+        Self { absent: at(spec, "versions").is_null(), each, shared }
     }
 }
 
@@ -190,8 +191,15 @@ fn counts(versions: &Versions<'_>, path: &Path, errors: &mut Vec<FieldError>) {
     }
     let storage = versions.each.iter().filter(|version| version.get("storage") == Some(&Value::Bool(true))).count();
     if storage != 1 {
-        let printed = if versions.each.is_empty() { "null".into() } else { internal::versions(&versions.each) };
+        let printed = if versions.absent { "null".into() } else { internal::versions(&versions.each) };
         errors.push(internal::invalid(&path, printed, "must have exactly one version marked as storage version"));
+    }
+    // The first version is also the version the oldest clients saw, and is judged once more as such.
+    if let Some(first) = names.first().and_then(|name| name.as_str()).filter(|name| !name.is_empty()) {
+        let wrong = dns1035_label(first);
+        if !wrong.is_empty() {
+            errors.push(FieldError::invalid(&Path::new("spec.version"), &Value::from(first), wrong.join(",")));
+        }
     }
 }
 
