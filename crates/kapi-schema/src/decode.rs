@@ -64,7 +64,11 @@ fn check(value: &Value, schema: SchemaRef<'_>, place: &Place) -> Option<String> 
         Some(Special::Raw) => return None,
         None => {}
     }
-    let wrong = || Some(place.error(go::json_type(value), &go_type(schema)));
+    let wrong = || {
+        let is_uid = place.path == "uid" || place.path.ends_with(".uid");
+        let wanted = if is_uid { "types.UID".to_owned() } else { go_type(schema) };
+        Some(place.error(go::json_type(value), &wanted))
+    };
     match (node.ty, value) {
         (None, _) => None,
         (Some(Type::String), Value::String(text)) => match node.format.as_deref() {

@@ -81,10 +81,16 @@ impl<'a> Parser<'a> {
             if overlay.is_empty() {
                 return Ok(id);
             }
+            // The same use inside itself, as a recursive component has it, finds its own slot.
+            let key = format!("{name} {}", Value::Object(overlay.clone()));
+            if let Some(&id) = self.known.get(&key) {
+                return Ok(id);
+            }
             let component = self.components.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
             let mut merged = component;
             merged.extend(overlay);
             let slot = self.reserve();
+            self.known.insert(key, slot);
             let node = self.read(&Value::Object(merged))?;
             self.set(slot, named(node, name));
             return Ok(slot);
@@ -143,6 +149,9 @@ impl<'a> Parser<'a> {
                 Some("set") => ListType::Set,
                 _ => ListType::Atomic,
             },
+            says_atomic: ["x-kubernetes-list-type", "x-kubernetes-map-type"]
+                .iter()
+                .any(|key| from.get(*key).and_then(Value::as_str) == Some("atomic")),
             list_map_keys: texts(from, "x-kubernetes-list-map-keys"),
             map_type: match from.get("x-kubernetes-map-type").and_then(Value::as_str) {
                 Some("atomic") => MapType::Atomic,
@@ -269,6 +278,18 @@ mod tests {
         let metadata = schema.root().property("metadata").unwrap();
         assert_eq!(metadata.default, Some(json!({})));
         assert!(metadata.property("name").is_some());
+    }
+
+    #[test]
+    fn a_recursive_component_finds_itself_beside_a_default() {
+        let components = json!({
+            "Props": {"type": "object", "properties": {
+                "not": {"allOf": [{"$ref": "#/components/schemas/Props"}], "default": {}},
+            }},
+        });
+        let schema = Schema::parse_component(components.as_object().unwrap(), "Props").unwrap();
+        let below = schema.root().property("not").unwrap();
+        assert_eq!(below.property("not").unwrap().id(), below.id());
     }
 
     #[test]

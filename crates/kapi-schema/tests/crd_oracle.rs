@@ -26,9 +26,7 @@ fn definitions_are_judged_as_recorded() {
             .iter()
             .map(|error| json!({"reason": error.kind.reason(), "field": error.path.to_string(), "message": error.body()}))
             .collect();
-        found.sort_by_key(|cause| {
-            (cause["field"].as_str().unwrap().to_owned(), cause["message"].as_str().unwrap().to_owned())
-        });
+        found.sort_by_key(|cause| (cause["field"].to_string(), cause["message"].to_string()));
         let found = Value::Array(found);
         if found != case["expect"] {
             let lines = |value: &Value| {

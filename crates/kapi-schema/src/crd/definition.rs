@@ -43,7 +43,7 @@ pub fn validate_crd(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     if old.is_none() {
         let name = crd.get("metadata").and_then(|metadata| metadata.get("name")).unwrap_or(&Value::Null);
         let wanted = format!("{}.{}", text(at(spec, "names"), "plural"), text(spec, "group"));
-        if *name != Value::from(wanted) {
+        if name.as_str() != Some(wanted.as_str()) {
             let detail = "must be spec.names.plural+\".\"+spec.group";
             errors.push(FieldError::invalid(&Path::new("metadata.name"), name, detail));
         }
@@ -163,7 +163,7 @@ fn spec_errors(spec: &Value, path: &Path, errors: &mut Vec<FieldError>) {
 fn schema_errors(openapi: Option<&Value>, has_status: bool, path: &Path, errors: &mut Vec<FieldError>) {
     let Some(openapi) = openapi else { return };
     if has_status && let Some(map) = openapi.as_object() {
-        let said = |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && *value != Value::from("");
+        let said = |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && value != "";
         let ty = text(openapi, "type");
         let stray = map.iter().any(|(key, value)| said(value) && !ROOT_KEYWORDS.iter().any(|(_, known)| known == key));
         if !ty.is_empty() && ty != "object" {
