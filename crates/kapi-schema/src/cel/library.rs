@@ -49,10 +49,9 @@ pub(super) fn text_cost(size: usize) -> u64 {
     size.div_ceil(10) as u64
 }
 
-/// What comparing two values costs.
+/// What comparing two values costs. Unlike cel-go, which refuses costly rules beforehand, all of them is counted.
 fn pair_cost(a: &Val<'_>, b: &Val<'_>) -> u64 {
-    let size = |value: &Val<'_>| value.size().unwrap_or(1);
-    text_cost(size(a).min(size(b)))
+    text_cost(a.weight().min(b.weight()))
 }
 
 /// Calls a function; for a method, the target is the first value.
@@ -74,7 +73,7 @@ pub(super) fn call<'a>(run: &mut Evaluator<'a>, name: &str, method: bool, values
             let work = match (a, b) {
                 (Val::String(x), Val::String(y)) => text_cost(x.len() + y.len()),
                 (Val::Bytes(x), Val::Bytes(y)) => text_cost(x.len() + y.len()),
-                _ => 1,
+                _ => (a.size().unwrap_or(0) + b.size().unwrap_or(0)).max(1) as u64,
             };
             run.spend(work)?;
             ops::arithmetic(name, a, b)
@@ -98,7 +97,9 @@ pub(super) fn call<'a>(run: &mut Evaluator<'a>, name: &str, method: bool, values
         }
         ("@in", [needle, hay]) => run.contains(needle, hay),
         ("size", [value]) => {
-            run.spend(1)?;
+            // Counting characters takes longer the more there are.
+            let long = matches!(value, Val::String(_)).then(|| value.weight() / 1024).unwrap_or_default();
+            run.spend(1 + long as u64)?;
             let size = value.size().ok_or(Error::NoSuchOverload)?;
             Ok(Val::Int(i64::try_from(size).unwrap_or(i64::MAX)))
         }
