@@ -8,7 +8,7 @@ use super::checker::{dotted_name, is_type_name};
 use super::library;
 use super::ops;
 use super::signatures;
-use super::value::{Error, Evaluated, Key, Text, Val, equal, fail};
+use super::value::{Error, Evaluated, Key, Pairs, Text, Val, equal, fail};
 
 /// The most work one evaluation may take.
 pub(crate) const CALL_LIMIT: u64 = 1_000_000;
@@ -16,8 +16,6 @@ pub(crate) const CALL_LIMIT: u64 = 1_000_000;
 /// What building a list or map costs, as cel-go has it.
 const LIST_COST: u64 = 10;
 const MAP_COST: u64 = 30;
-
-type Pairs<'a> = Box<dyn Iterator<Item = Result<(Val<'a>, Val<'a>), Error>> + 'a>;
 
 /// An evaluation in progress.
 pub(crate) struct Evaluator<'a> {

@@ -89,6 +89,7 @@ impl fmt::Display for Error {
 }
 
 pub(crate) type Evaluated<'a> = Result<Val<'a>, Error>;
+pub(crate) type Pairs<'a> = Box<dyn Iterator<Item = Result<(Val<'a>, Val<'a>), Error>> + 'a>;
 
 pub(crate) fn fail<T>(message: impl Into<String>) -> Result<T, Error> {
     Err(Error::Message(message.into()))
@@ -287,7 +288,7 @@ impl Key {
 
 impl<'a> Val<'a> {
     /// What a macro goes over, one by one: index and item of a list, key and value of a map. None for other values.
-    pub(crate) fn pairs(&self) -> Option<Box<dyn Iterator<Item = Result<(Val<'a>, Val<'a>), Error>> + 'a>> {
+    pub(crate) fn pairs(&self) -> Option<Pairs<'a>> {
         let number = |i: usize| Val::Int(i64::try_from(i).unwrap_or(i64::MAX));
         match self {
             Self::List(items) => {
