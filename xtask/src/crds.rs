@@ -38,7 +38,8 @@ pub(crate) fn write() -> anyhow::Result<()> {
 pub(crate) fn check() -> anyhow::Result<()> {
     let directory = directory();
     let wanted = wanted()?;
-    let mut stale: BTreeSet<String> = present(&directory)?.into_iter().filter(|name| !wanted.contains_key(name)).collect();
+    let mut stale: BTreeSet<String> =
+        present(&directory)?.into_iter().filter(|name| !wanted.contains_key(name)).collect();
     for (name, text) in wanted {
         if read(&directory.join(&name))?.as_ref() != Some(&text) {
             stale.insert(name);
