@@ -23,8 +23,11 @@ pub(super) async fn consider(watched: &mut Watched, bytes: &[u8]) {
         return;
     }
     let Some(signer) = watched.api.auth.signer.clone() else { return };
-    let with = SigningAuthority { authority: &signer, max_lifetime: MAX_LIFETIME, keys: &pki::SystemKeys };
-    match sign(&request, &with, watched.api.now()) {
+    let signing = {
+        let with = SigningAuthority { authority: &signer, max_lifetime: MAX_LIFETIME, keys: &pki::SystemKeys };
+        sign(&request, &with, watched.api.now())
+    };
+    match signing {
         Ok(Signing::None) => {}
         Ok(Signing::Issue(certificate)) => {
             let mut signed = request;
