@@ -1,12 +1,12 @@
 //! The CRDs on a real kube-apiserver: accepted, and they accept and refuse what they should, in the recorded words.
 //!
 //! Runs when BUTLER_TEST_KUBECONFIG names a kubeconfig with full rights. The CRDs stay on that server; everything else goes.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test may stop and may talk")]
 
 use std::time::Duration;
 
 use butler_api::{CustomResourceDefinition, butler::TenantCluster};
 use common::{On, Refused};
-use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api, Client, Config, Error, ResourceExt,
     api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
@@ -27,18 +27,12 @@ async fn the_real_api_server_agrees() {
         return;
     };
     install_crds(&client).await;
-    let namespace = format!("butler-api-{}", std::process::id());
-    let namespaces: Api<Namespace> = Api::all(client.clone());
-    let body = serde_json::from_value(json!({ "metadata": { "name": namespace } })).unwrap();
-    namespaces.create(&PostParams::default(), &body).await.unwrap();
-
-    let server = Server { client, namespace };
+    let server = Server { client };
     server.accepts_seeds_and_examples().await;
     server.carries_a_cluster_through_the_seeds().await;
     for (file, refused) in common::refused() {
         server.refuses(&file, &refused).await;
     }
-    namespaces.delete(&server.namespace, &DeleteParams::default()).await.unwrap();
 }
 
 async fn client() -> Option<Client> {
@@ -63,9 +57,15 @@ async fn install_crds(client: &Client) {
     }
 }
 
+/// A namespace of its own would stay behind on a server without controllers, so names are unique instead.
+const NAMESPACE: &str = "default";
+
+fn unique_name() -> String {
+    format!("try-{}", std::process::id())
+}
+
 struct Server {
     client: Client,
-    namespace: String,
 }
 
 impl Server {
@@ -81,7 +81,7 @@ impl Server {
         };
         match crd.spec.scope.as_str() {
             "Cluster" => Api::all_with(self.client.clone(), &resource),
-            _ => Api::namespaced_with(self.client.clone(), &self.namespace, &resource),
+            _ => Api::namespaced_with(self.client.clone(), NAMESPACE, &resource),
         }
     }
 
@@ -89,7 +89,7 @@ impl Server {
     fn place(&self, object: &Value) -> DynamicObject {
         let mut object = object.clone();
         if common::crd_of(&object).unwrap().spec.scope == "Namespaced" {
-            object["metadata"]["namespace"] = json!(self.namespace);
+            object["metadata"]["namespace"] = json!(NAMESPACE);
         }
         serde_json::from_value(object).unwrap()
     }
@@ -105,25 +105,27 @@ impl Server {
 
     /// The seeds' cluster: created, given addons, upgraded, given its status, scaled both ways.
     async fn carries_a_cluster_through_the_seeds(&self) {
-        let clusters: Api<TenantCluster> = Api::namespaced(self.client.clone(), &self.namespace);
-        let seed = common::seed("tenantcluster.yaml");
+        let clusters: Api<TenantCluster> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let mut seed = common::seed("tenantcluster.yaml");
+        let name = unique_name();
+        seed["metadata"]["name"] = json!(name);
         self.api(&seed).create(&PostParams::default(), &self.place(&seed)).await.unwrap();
         let merge = PatchParams::default();
         for fragment in ["fragment-addons.yaml", "fragment-upgrade.yaml"] {
-            clusters.patch("my-cluster", &merge, &Patch::Merge(common::seed(fragment))).await.unwrap();
+            clusters.patch(&name, &merge, &Patch::Merge(common::seed(fragment))).await.unwrap();
         }
         let status = common::seed("fragment-status.yaml");
-        let cluster = clusters.patch_status("my-cluster", &merge, &Patch::Merge(&status)).await.unwrap();
+        let cluster = clusters.patch_status(&name, &merge, &Patch::Merge(&status)).await.unwrap();
         assert_eq!(serde_json::to_value(&cluster.status).unwrap(), status["status"]);
 
         let scale = json!({ "spec": { "replicas": 5 } });
-        let scaled = clusters.patch_scale("my-cluster", &merge, &Patch::Merge(scale)).await.unwrap();
+        let scaled = clusters.patch_scale(&name, &merge, &Patch::Merge(scale)).await.unwrap();
         assert_eq!(scaled.spec.unwrap().replicas, Some(5));
         let back = json!({ "spec": { "workers": { "replicas": 3 } } });
-        let cluster = clusters.patch("my-cluster", &merge, &Patch::Merge(back)).await.unwrap();
+        let cluster = clusters.patch(&name, &merge, &Patch::Merge(back)).await.unwrap();
         assert_eq!(cluster.spec.workers.replicas, Some(3));
         assert_eq!(cluster.spec.kubernetes_version.as_deref(), Some("v1.31.0"));
-        clusters.delete("my-cluster", &DeleteParams::default()).await.unwrap();
+        clusters.delete(&name, &DeleteParams::default()).await.unwrap();
     }
 
     async fn refuses(&self, file: &str, refused: &Refused) {
@@ -134,7 +136,7 @@ impl Server {
         // There is one ButlerConfig, which may be in use: it is never created here.
         let singleton = base["kind"] == "ButlerConfig";
         if !singleton {
-            base["metadata"]["name"] = json!(format!("try-{}", std::process::id()));
+            base["metadata"]["name"] = json!(unique_name());
             api.create(&PostParams::default(), &self.place(&base)).await.unwrap();
         }
         let name = base["metadata"]["name"].as_str().unwrap().to_owned();
