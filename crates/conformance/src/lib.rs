@@ -13,6 +13,7 @@ pub mod case;
 pub mod cases;
 pub mod client;
 pub mod known;
+pub mod kubectl;
 pub mod normalize;
 pub mod pki;
 pub mod real;
