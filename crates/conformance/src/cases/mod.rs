@@ -133,6 +133,7 @@ fn establish(c: &mut Steps, crd: Value) {
     c.post(CRDS, crd).quiet();
     c.get(WIDGET_CRD).until_contains("InitialNamesAccepted").quiet();
     c.get(WIDGETS).until(200).quiet();
+    c.get("/apis/{ns}.example.com/v1").until_contains("widgets").quiet();
 }
 
 #[cfg(test)]
