@@ -27,7 +27,7 @@ mod selector;
 mod trail;
 mod validate;
 
-pub use cel::{CelOutcome, CelRules};
+pub use cel::{CelOutcome, CelRules, Condition};
 pub use defaulting::apply_defaults;
 pub use depth::{MAX_DEPTH, too_deep};
 pub use gopattern::LazyPattern;

@@ -14,6 +14,7 @@ mod namespace;
 mod pods;
 mod services;
 mod storage;
+mod webhooks;
 
 use serde_json::Value;
 
@@ -31,17 +32,31 @@ pub(crate) enum Operation {
     Delete,
 }
 
+impl Operation {
+    /// The operation as webhooks know it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
 /// What admission keeps in mind of one API, fed with every committed change.
 #[derive(Default)]
 pub(crate) struct State {
     taken: services::Taken,
+    webhooks: webhooks::Index,
+    pool: webhooks::Pool,
 }
 
 impl State {
     /// Takes the state of an object in; none when it is gone.
     pub(crate) fn observe(&self, resource: &str, key: &str, object: Option<&[u8]>) {
-        if resource == "services." {
-            self.taken.observe(key, object);
+        match resource {
+            "services." => self.taken.observe(key, object),
+            _ => self.webhooks.observe(resource, key, object),
         }
     }
 }
@@ -49,6 +64,35 @@ impl State {
 /// Lets admission change the object.
 pub(crate) async fn mutate(
     call: &mut Call,
+    operation: Operation,
+    object: &mut Value,
+    old: Option<&Value>,
+) -> Result<(), Status> {
+    built_in(call, operation, object, old).await?;
+    if webhooks::may_mutate(call) {
+        let mut rounds = webhooks::Rounds::default();
+        webhooks::mutate(call, operation, object, old, &mut rounds, false).await?;
+        if rounds.needs_another() {
+            let before = object.clone();
+            built_in(call, operation, object, old).await?;
+            if *object != before {
+                rounds.changed_between();
+            }
+            webhooks::mutate(call, operation, object, old, &mut rounds, true).await?;
+        }
+    }
+    if call.target.subresource.is_empty() {
+        if operation == Operation::Create && call.served.is("certificates.k8s.io", "CertificateSigningRequest") {
+            identity::sign_request_with_user(call, object);
+        }
+        identity::check_rbac(call, object, old)?;
+    }
+    Ok(())
+}
+
+/// What the server itself does to objects before webhooks see them.
+async fn built_in(
+    call: &Call,
     operation: Operation,
     object: &mut Value,
     old: Option<&Value>,
@@ -74,9 +118,6 @@ pub(crate) async fn mutate(
     if main && create {
         on_create(call, object)?;
     }
-    if main {
-        identity::check_rbac(call, object, old)?;
-    }
     Ok(())
 }
 
@@ -89,8 +130,6 @@ fn on_create(call: &Call, object: &mut Value) -> Result<(), Status> {
         pods::runtime_class::admit(call, object)?;
     } else if call.served.is("networking.k8s.io", "Ingress") {
         storage::default_ingress_class(call, object);
-    } else if call.served.is("certificates.k8s.io", "CertificateSigningRequest") {
-        identity::sign_request_with_user(call, object);
     }
     Ok(())
 }
@@ -109,7 +148,7 @@ pub(crate) async fn validate(
         }
         Some(object) => check_kind(call, operation, object, old)?,
     }
-    Ok(())
+    webhooks::validate(call, operation, object, old).await
 }
 
 fn check_kind(call: &Call, operation: Operation, object: &Value, old: Option<&Value>) -> Result<(), Status> {
