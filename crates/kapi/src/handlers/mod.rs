@@ -13,6 +13,8 @@ mod token;
 mod update;
 pub(crate) mod watch;
 
+pub(crate) use scale::{scale_of, set_scale};
+
 use http::Method;
 
 use crate::call::{Answer, Call};

@@ -205,6 +205,14 @@ fn into_stored(served: &Served, mut value: Value) -> Value {
     read::convert(served, value, &served.stored_api_version)
 }
 
+/// Brings an object that admission changed, in the served version, into shape. The error is the decoder's.
+pub(crate) fn settle_shape(served: &Served, mut value: Value) -> Result<Value, String> {
+    let resource = served.custom.is_some();
+    kapi_schema::prune(&mut value, served.resource.schema.root(), PruneOptions { resource, track: false });
+    (served.resource.behaviour.decode)(&mut value)?;
+    Ok(into_stored(served, value))
+}
+
 /// Fills in defaults.
 pub(crate) fn default(served: &Served, value: &mut Value) {
     kapi_schema::apply_defaults(value, served.resource.schema.root());

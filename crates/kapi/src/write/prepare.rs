@@ -136,7 +136,8 @@ fn random_bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
-fn random_suffix() -> String {
+/// The random end of a generated name.
+pub(crate) fn random_suffix() -> String {
     let pick = |byte: u8| SUFFIX_ALPHABET.get(usize::from(byte) % SUFFIX_ALPHABET.len()).copied().unwrap_or(b'x');
     random_bytes::<SUFFIX_LENGTH>().into_iter().map(|byte| char::from(pick(byte))).collect()
 }
