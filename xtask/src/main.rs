@@ -2,6 +2,7 @@
 
 mod crds;
 mod kinds;
+mod proto;
 mod tidy;
 
 use std::process::ExitCode;
@@ -13,6 +14,8 @@ usage: cargo xtask <command>
   crds --check    fail if crds/ differs from what would be written
   kinds --server URL --token TOKEN [--ca FILE]
                   read the tables of built-in kinds off a real kube-apiserver
+  proto [--modules DIR]
+                  write the protobuf table from the Go modules of Kubernetes
   tidy            check the house rules that no compiler checks";
 
 fn main() -> ExitCode {
@@ -22,6 +25,7 @@ fn main() -> ExitCode {
         ["crds"] => crds::write(),
         ["crds", "--check"] => crds::check(),
         ["kinds", rest @ ..] => kinds::run(rest.iter().map(|word| (*word).to_owned())),
+        ["proto", rest @ ..] => proto::run(rest),
         ["tidy"] => tidy::run(),
         _ => Err(anyhow::anyhow!(USAGE)),
     };

@@ -70,8 +70,10 @@ pub enum Record {
     Only(Vec<&'static str>),
     /// Status and headers.
     Head,
-    /// Nothing: the step only prepares.
+    /// Nothing: the step only prepares, and must succeed.
     Nothing,
+    /// Nothing, and the step may fail.
+    Attempt,
 }
 
 /// A request body.
@@ -220,7 +222,13 @@ impl Request {
         self
     }
 
-    /// Leaves the step out of the transcript.
+    /// Leaves the step out of the transcript, and does not mind when it fails.
+    pub fn attempt(&mut self) -> &mut Self {
+        self.record = Record::Attempt;
+        self
+    }
+
+    /// Leaves the step out of the transcript; it prepares the case and must succeed.
     pub fn quiet(&mut self) -> &mut Self {
         self.record = Record::Nothing;
         self

@@ -154,9 +154,11 @@ impl<'a> CaseNames<'a> {
             let value = match (key.as_str(), value) {
                 ("metadata", Value::Object(metadata)) => self.metadata(metadata, version),
                 (PICKED_VERSION, value) => version_of(&value).map_or(value, |version| self.object_rank(version).into()),
+                ("storageVersionHash", Value::String(_)) => "<hash>".into(),
                 ("/metadata/continue", Value::String(token)) if !token.is_empty() => "<continue>".into(),
                 ("nodePort" | "healthCheckNodePort", Value::Number(port)) => self.node_port(port),
                 ("cells", Value::Array(cells)) => cells.into_iter().map(|cell| self.cell(cell)).collect(),
+                ("managedFields" | "/metadata/managedFields", Value::Array(entries)) => self.owners(entries),
                 (_, value) => self.value(value, is_bookmark || (bookmark && key == "object")),
             };
             out.insert(self.text(&key), value);
@@ -182,6 +184,14 @@ impl<'a> CaseNames<'a> {
             *token = "<continue>".to_owned();
         }
         self.object(metadata, false)
+    }
+
+    /// The server orders its entries by time, in whole seconds: what falls into one second is chance.
+    fn owners(&mut self, entries: Vec<Value>) -> Value {
+        let mut entries: Vec<Value> = entries.into_iter().map(|entry| self.value(entry, false)).collect();
+        let text = |entry: &Value, key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+        entries.sort_by_key(|entry| ["operation", "manager", "subresource", "apiVersion"].map(|key| text(entry, key)));
+        Value::Array(entries)
     }
 
     fn object_rank(&mut self, version: u64) -> String {

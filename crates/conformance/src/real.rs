@@ -149,7 +149,8 @@ fn write_files(folder: &Path, ca: &Authority) -> anyhow::Result<()> {
 
 fn free_ports() -> anyhow::Result<[u16; 3]> {
     // All are held until all are known, so that they differ.
-    let held = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
+    let held =
+        [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
     let mut ports = [0; 3];
     for (port, listener) in ports.iter_mut().zip(&held) {
         *port = listener.local_addr()?.port();
@@ -160,37 +161,47 @@ fn free_ports() -> anyhow::Result<[u16; 3]> {
 fn start_etcd(program: &Path, folder: &Path, client_port: u16, peer_port: u16) -> anyhow::Result<Process> {
     let client_url = format!("http://127.0.0.1:{client_port}");
     let peer_url = format!("http://127.0.0.1:{peer_port}");
-    start(program, folder, "etcd.log", &[
-        "--data-dir=etcd",
-        // Nothing here outlives the process.
-        "--unsafe-no-fsync",
-        &format!("--listen-client-urls={client_url}"),
-        &format!("--advertise-client-urls={client_url}"),
-        &format!("--listen-peer-urls={peer_url}"),
-        &format!("--initial-advertise-peer-urls={peer_url}"),
-        &format!("--initial-cluster=default={peer_url}"),
-    ])
+    start(
+        program,
+        folder,
+        "etcd.log",
+        &[
+            "--data-dir=etcd",
+            // Nothing here outlives the process.
+            "--unsafe-no-fsync",
+            &format!("--listen-client-urls={client_url}"),
+            &format!("--advertise-client-urls={client_url}"),
+            &format!("--listen-peer-urls={peer_url}"),
+            &format!("--initial-advertise-peer-urls={peer_url}"),
+            &format!("--initial-cluster=default={peer_url}"),
+        ],
+    )
 }
 
 fn start_apiserver(program: &Path, folder: &Path, etcd_port: u16, port: u16) -> anyhow::Result<Process> {
-    start(program, folder, "kube-apiserver.log", &[
-        &format!("--etcd-servers=http://127.0.0.1:{etcd_port}"),
-        &format!("--secure-port={port}"),
-        "--bind-address=127.0.0.1",
-        // A loopback address is refused as an endpoint; this one is never dialled.
-        "--advertise-address=198.18.0.1",
-        "--endpoint-reconciler-type=none",
-        "--authorization-mode=Node,RBAC",
-        "--enable-admission-plugins=NodeRestriction",
-        "--enable-bootstrap-token-auth=true",
-        "--client-ca-file=ca.crt",
-        "--tls-cert-file=server.crt",
-        "--tls-private-key-file=server.key",
-        "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-        "--service-account-key-file=sa.pub",
-        "--service-account-signing-key-file=sa.key",
-        "--service-cluster-ip-range=10.96.0.0/12",
-    ])
+    start(
+        program,
+        folder,
+        "kube-apiserver.log",
+        &[
+            &format!("--etcd-servers=http://127.0.0.1:{etcd_port}"),
+            &format!("--secure-port={port}"),
+            "--bind-address=127.0.0.1",
+            // A loopback address is refused as an endpoint; this one is never dialled.
+            "--advertise-address=198.18.0.1",
+            "--endpoint-reconciler-type=none",
+            "--authorization-mode=Node,RBAC",
+            "--enable-admission-plugins=NodeRestriction",
+            "--enable-bootstrap-token-auth=true",
+            "--client-ca-file=ca.crt",
+            "--tls-cert-file=server.crt",
+            "--tls-private-key-file=server.key",
+            "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+            "--service-account-key-file=sa.pub",
+            "--service-account-signing-key-file=sa.key",
+            "--service-cluster-ip-range=10.96.0.0/12",
+        ],
+    )
 }
 
 fn start(program: &Path, folder: &Path, log: &str, arguments: &[&str]) -> anyhow::Result<Process> {

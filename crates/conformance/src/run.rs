@@ -130,6 +130,11 @@ impl Run<'_> {
         match step {
             Step::Http(request) => {
                 let answer = self.exchange_until(request).await?;
+                let prepares = matches!(request.record, Record::Nothing) && request.until.is_none();
+                if prepares && !answer.head.status.is_success() {
+                    let Request { method, path, .. } = request;
+                    bail!("{method} {path} failed: {}", String::from_utf8_lossy(&answer.body));
+                }
                 let body = parse(&answer);
                 for (name, pointer) in &request.captures {
                     let value = body.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -171,7 +176,7 @@ impl Run<'_> {
 
     fn record(&mut self, request: &Request, head: &http::response::Parts, body: Value) {
         let body = match &request.record {
-            Record::Nothing => return,
+            Record::Nothing | Record::Attempt => return,
             Record::Head => Value::Null,
             Record::All => body,
             Record::Only(pointers) => {

@@ -24,8 +24,9 @@ pub async fn run_all(target: Arc<Target>, cases: &[Case]) -> anyhow::Result<Vec<
         let (case, bench) = (case.clone(), &bench);
         async move { (case.id(), bench.run(&case).await) }
     };
-    let mut done: Vec<_> = stream::iter(together).map(run).buffered(PARALLEL).collect().await;
+    let mut done: Vec<_> = stream::iter(together).map(run).buffer_unordered(PARALLEL).collect().await;
     done.extend(stream::iter(alone).map(run).buffered(1).collect::<Vec<_>>().await);
+    done.sort_by_key(|(id, _)| cases.iter().position(|case| case.id() == *id));
     Ok(done)
 }
 
@@ -118,11 +119,7 @@ pub fn print(out: &mut impl Write, target: &str, report: &Report) -> std::io::Re
         writeln!(out, "{failure}\n")?;
     }
     let Report { cases, steps, accepted, failures } = report;
-    writeln!(
-        out,
-        "{target}: {cases} cases, {steps} steps, {accepted} known differences, {} failures",
-        failures.len()
-    )?;
+    writeln!(out, "{target}: {cases} cases, {steps} steps, {accepted} known differences, {} failures", failures.len())?;
     Ok(failures.is_empty())
 }
 

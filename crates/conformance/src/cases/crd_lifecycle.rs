@@ -8,7 +8,7 @@ use crate::case::Area;
 pub(super) fn cases(area: &mut Area) {
     area.case("created, established, served", |c| {
         c.post(CRDS, widget_crd(open_schema()));
-        c.get(WIDGET_CRD).until_contains("\"type\":\"Established\"").unordered("/status/conditions");
+        c.get(WIDGET_CRD).until_contains("the initial names have been accepted").unordered("/status/conditions");
         c.get(WIDGETS).until(200);
         c.get("/apis/{ns}.example.com").until(200);
         c.get("/apis/{ns}.example.com/v1").until(200);
@@ -28,7 +28,7 @@ pub(super) fn cases(area: &mut Area) {
             "metadata": {"name": "a", "finalizers": ["example.com/x"]}})).quiet();
         c.delete(WIDGET_CRD).quiet();
         c.get(&format!("{WIDGETS}/a")).until_contains("deletionTimestamp").only(&["/metadata/finalizers"]);
-        c.post(WIDGETS, widget("b", json!({}))).until(405);
+        c.post(WIDGETS, widget("b", json!({}))).until(403);
         c.merge(&format!("{WIDGETS}/a"), json!({"metadata": {"finalizers": null}})).head_only();
         c.get(WIDGET_CRD).until(404).head_only();
     });
