@@ -3,6 +3,7 @@
 mod crds;
 mod kinds;
 mod proto;
+mod tidy;
 
 use std::process::ExitCode;
 
@@ -14,7 +15,8 @@ usage: cargo xtask <command>
   kinds --server URL --token TOKEN [--ca FILE]
                   read the tables of built-in kinds off a real kube-apiserver
   proto [--modules DIR]
-                  write the protobuf table from the Go modules of Kubernetes";
+                  write the protobuf table from the Go modules of Kubernetes
+  tidy            check the house rules that no compiler checks";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
         ["crds", "--check"] => crds::check(),
         ["kinds", rest @ ..] => kinds::run(rest.iter().map(|word| (*word).to_owned())),
         ["proto", rest @ ..] => proto::run(rest),
+        ["tidy"] => tidy::run(),
         _ => Err(anyhow::anyhow!(USAGE)),
     };
     match outcome {
