@@ -97,9 +97,11 @@ pub(crate) fn seal(writer: &mut Writer, value: &Value, depth: usize) -> Result<(
 }
 
 fn message(api_version: &str, kind: &str) -> Result<&'static Message, ProtoError> {
-    table()
-        .of_kind(api_version, kind)
-        .ok_or_else(|| ProtoError::UnknownKind { api_version: api_version.to_owned(), kind: kind.to_owned() })
+    table().of_kind(api_version, kind).ok_or_else(|| match (api_version, kind) {
+        (_, "") => ProtoError::MissingKind,
+        ("", _) => ProtoError::MissingVersion,
+        _ => ProtoError::UnknownKind { api_version: api_version.to_owned(), kind: kind.to_owned() },
+    })
 }
 
 /// The first two fields of a message, which are length-prefixed in both messages of the envelope.
