@@ -2,6 +2,8 @@
 
 mod crds;
 mod kinds;
+mod proto;
+mod tidy;
 
 use std::process::ExitCode;
 
@@ -11,7 +13,10 @@ usage: cargo xtask <command>
   crds            write the CRDs of the Butler API to crds/
   crds --check    fail if crds/ differs from what would be written
   kinds --server URL --token TOKEN [--ca FILE]
-                  read the tables of built-in kinds off a real kube-apiserver";
+                  read the tables of built-in kinds off a real kube-apiserver
+  proto [--modules DIR]
+                  write the protobuf table from the Go modules of Kubernetes
+  tidy            check the house rules that no compiler checks";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -20,6 +25,8 @@ fn main() -> ExitCode {
         ["crds"] => crds::write(),
         ["crds", "--check"] => crds::check(),
         ["kinds", rest @ ..] => kinds::run(rest.iter().map(|word| (*word).to_owned())),
+        ["proto", rest @ ..] => proto::run(rest),
+        ["tidy"] => tidy::run(),
         _ => Err(anyhow::anyhow!(USAGE)),
     };
     match outcome {

@@ -74,7 +74,11 @@ impl Client {
         Ok(self.connect(identity).await?.send_request(request).await?)
     }
 
-    fn prepare(&self, identity: &Identity, request: http::Request<Bytes>) -> anyhow::Result<http::Request<Full<Bytes>>> {
+    fn prepare(
+        &self,
+        identity: &Identity,
+        request: http::Request<Bytes>,
+    ) -> anyhow::Result<http::Request<Full<Bytes>>> {
         let mut request = request.map(Full::new);
         let headers = request.headers_mut();
         headers.insert(http::header::HOST, self.target.address.parse()?);

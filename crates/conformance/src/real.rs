@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
+use http_body_util::Full;
+use hyper_util::rt::TokioIo;
 
 use crate::case::Identity;
 use crate::client::Client;
@@ -76,10 +78,9 @@ impl RealServer {
         let ca = Authority::new("conformance-ca")?;
         write_files(folder.path(), &ca)?;
         let [client_port, peer_port, port] = free_ports()?;
-        let processes = vec![
-            start_etcd(&programs.etcd, folder.path(), client_port, peer_port)?,
-            start_apiserver(&programs.apiserver, folder.path(), client_port, port)?,
-        ];
+        let etcd = start_etcd(&programs.etcd, folder.path(), client_port, peer_port)?;
+        compact_the_beginning(client_port).await?;
+        let processes = vec![etcd, start_apiserver(&programs.apiserver, folder.path(), client_port, port)?];
         let target = Arc::new(Target {
             name: "the real kube-apiserver".to_owned(),
             address: format!("127.0.0.1:{port}"),
@@ -149,7 +150,8 @@ fn write_files(folder: &Path, ca: &Authority) -> anyhow::Result<()> {
 
 fn free_ports() -> anyhow::Result<[u16; 3]> {
     // All are held until all are known, so that they differ.
-    let held = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
+    let held =
+        [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
     let mut ports = [0; 3];
     for (port, listener) in ports.iter_mut().zip(&held) {
         *port = listener.local_addr()?.port();
@@ -160,37 +162,76 @@ fn free_ports() -> anyhow::Result<[u16; 3]> {
 fn start_etcd(program: &Path, folder: &Path, client_port: u16, peer_port: u16) -> anyhow::Result<Process> {
     let client_url = format!("http://127.0.0.1:{client_port}");
     let peer_url = format!("http://127.0.0.1:{peer_port}");
-    start(program, folder, "etcd.log", &[
-        "--data-dir=etcd",
-        // Nothing here outlives the process.
-        "--unsafe-no-fsync",
-        &format!("--listen-client-urls={client_url}"),
-        &format!("--advertise-client-urls={client_url}"),
-        &format!("--listen-peer-urls={peer_url}"),
-        &format!("--initial-advertise-peer-urls={peer_url}"),
-        &format!("--initial-cluster=default={peer_url}"),
-    ])
+    start(
+        program,
+        folder,
+        "etcd.log",
+        &[
+            "--data-dir=etcd",
+            // Nothing here outlives the process.
+            "--unsafe-no-fsync",
+            &format!("--listen-client-urls={client_url}"),
+            &format!("--advertise-client-urls={client_url}"),
+            &format!("--listen-peer-urls={peer_url}"),
+            &format!("--initial-advertise-peer-urls={peer_url}"),
+            &format!("--initial-cluster=default={peer_url}"),
+        ],
+    )
+}
+
+/// Gives etcd a past that is gone, so that the first resourceVersions are too old for everything.
+async fn compact_the_beginning(port: u16) -> anyhow::Result<()> {
+    let started = Instant::now();
+    // {"key": "suite", "value": "suite"}
+    let put = r#"{"key": "c3VpdGU=", "value": "c3VpdGU="}"#;
+    while let Err(error) = ask_etcd(port, "/v3/kv/put", put).await {
+        if started.elapsed() > Duration::from_secs(30) {
+            return Err(error.context("etcd does not answer"));
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    for _ in 0..10 {
+        ask_etcd(port, "/v3/kv/put", put).await?;
+    }
+    ask_etcd(port, "/v3/kv/compaction", r#"{"revision": "8", "physical": true}"#).await
+}
+
+async fn ask_etcd(port: u16, path: &str, body: &'static str) -> anyhow::Result<()> {
+    let stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(connection);
+    let request = http::Request::post(path).header("Host", "etcd").body(Full::new(Bytes::from(body)))?;
+    let answer = sender.send_request(request).await?;
+    if !answer.status().is_success() {
+        bail!("etcd answered {} to {path}", answer.status());
+    }
+    Ok(())
 }
 
 fn start_apiserver(program: &Path, folder: &Path, etcd_port: u16, port: u16) -> anyhow::Result<Process> {
-    start(program, folder, "kube-apiserver.log", &[
-        &format!("--etcd-servers=http://127.0.0.1:{etcd_port}"),
-        &format!("--secure-port={port}"),
-        "--bind-address=127.0.0.1",
-        // A loopback address is refused as an endpoint; this one is never dialled.
-        "--advertise-address=198.18.0.1",
-        "--endpoint-reconciler-type=none",
-        "--authorization-mode=Node,RBAC",
-        "--enable-admission-plugins=NodeRestriction",
-        "--enable-bootstrap-token-auth=true",
-        "--client-ca-file=ca.crt",
-        "--tls-cert-file=server.crt",
-        "--tls-private-key-file=server.key",
-        "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-        "--service-account-key-file=sa.pub",
-        "--service-account-signing-key-file=sa.key",
-        "--service-cluster-ip-range=10.96.0.0/12",
-    ])
+    start(
+        program,
+        folder,
+        "kube-apiserver.log",
+        &[
+            &format!("--etcd-servers=http://127.0.0.1:{etcd_port}"),
+            &format!("--secure-port={port}"),
+            "--bind-address=127.0.0.1",
+            // A loopback address is refused as an endpoint; this one is never dialled.
+            "--advertise-address=198.18.0.1",
+            "--endpoint-reconciler-type=none",
+            "--authorization-mode=Node,RBAC",
+            "--enable-admission-plugins=NodeRestriction",
+            "--enable-bootstrap-token-auth=true",
+            "--client-ca-file=ca.crt",
+            "--tls-cert-file=server.crt",
+            "--tls-private-key-file=server.key",
+            "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+            "--service-account-key-file=sa.pub",
+            "--service-account-signing-key-file=sa.key",
+            "--service-cluster-ip-range=10.96.0.0/12",
+        ],
+    )
 }
 
 fn start(program: &Path, folder: &Path, log: &str, arguments: &[&str]) -> anyhow::Result<Process> {

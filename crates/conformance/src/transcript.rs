@@ -174,7 +174,8 @@ mod tests {
 
     #[test]
     fn golden_text_reads_back_as_the_same_value() {
-        let value = json!({"case": [{"step": "GET", "body": {"long": "x".repeat(200), "list": [1, {"a": null}], "e": {}}}]});
+        let value =
+            json!({"case": [{"step": "GET", "body": {"long": "x".repeat(200), "list": [1, {"a": null}], "e": {}}}]});
         let mut text = String::new();
         write_value(&mut text, &value, 0);
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);

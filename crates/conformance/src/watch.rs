@@ -39,7 +39,14 @@ impl WatchStream {
         let mut events = Vec::new();
         loop {
             match timeout_at(deadline, self.next()).await {
-                Ok(Some(event)) => events.push(event?),
+                Ok(Some(event)) => {
+                    let event = event?;
+                    // How many bookmarks come in a row is the server's own choice.
+                    let is_bookmark = |event: &Value| event["type"] == "BOOKMARK";
+                    if !(is_bookmark(&event) && events.last().is_some_and(is_bookmark)) {
+                        events.push(event);
+                    }
+                }
                 Ok(None) => return Ok(events),
                 Err(_) => bail!("the watch did not end; it sent {events:?}"),
             }

@@ -107,7 +107,10 @@ fn respond(behaviour: &str, review: &Value) -> (http::StatusCode, String) {
         "error" => return (http::StatusCode::INTERNAL_SERVER_ERROR, "broken".to_owned()),
         "garbage" => return (http::StatusCode::OK, "not json".to_owned()),
         "no-response" => {
-            return (http::StatusCode::OK, json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}).to_string());
+            return (
+                http::StatusCode::OK,
+                json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}).to_string(),
+            );
         }
         "wrong-uid" => json!({"allowed": true, "uid": "wrong"}),
         _ => json!({"allowed": true}),

@@ -32,7 +32,9 @@ mod token;
 mod user;
 
 pub use attributes::{Attributes, forbidden, forbidden_message};
-pub use authn::{Authenticated, Authenticator, BootstrapTokens, ClientCertificates, Credentials, StaticTokens};
+pub use authn::{
+    Authenticated, Authenticator, ClientCertificates, Credentials, StaticTokens, authenticate_bootstrap_token,
+};
 pub use authorizer::{AllowedBy, Authorizer, ClusterAuthorizer, Decision, RuleList};
 pub use fields::{FieldMatch, parse_field_selector};
 pub use impersonation::{ImpersonationError, ImpersonationHeaders, impersonate};
@@ -44,7 +46,5 @@ pub use rbac::{
 };
 pub use service_account::{service_account_groups, service_account_name, split_service_account_name};
 pub use status::{FieldError, StatusError};
-pub use token::{
-    BoundObject, LegacyToken, TokenIssuer, TokenRequest, TokenRequestOutcome, TokenVerifier, create_token,
-};
+pub use token::{LegacyToken, TokenIssuer, TokenRequest, TokenRequestOutcome, TokenVerifier, create_token};
 pub use user::User;

@@ -248,6 +248,9 @@ fn escalate_aggregation_and_collection() {
     let aggregated = json!({"metadata": {"name": "au-agg"}, "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"x": "y"}}]}});
     let refused = "clusterroles.rbac.authorization.k8s.io \"au-agg\" is forbidden: must have cluster-admin privileges to use the aggregationRule";
     assert_eq!(refusal(&[], "clusterroles", &aggregated, None, &alice()), (403, refused.to_owned()));
+    let many: Vec<_> = (0..200).map(|n| n.to_string()).collect();
+    let bomb = json!({"metadata": {"name": "x"}, "rules": [{"apiGroups": many, "resources": many, "verbs": many}]});
+    assert_eq!(refusal(&[], "roles", &bomb, None, &alice()).0, 400);
     let plain = json!({"metadata": {"name": "au-agg"}});
     assert_eq!(refusal(&[], "clusterroles", &plain, Some(&aggregated), &alice()), (403, refused.to_owned()));
     let root = [binding("", "root", "ClusterRole:cluster-admin", &["User:alice"])];

@@ -206,7 +206,7 @@ fn subjects_and_tokens_are_told() {
             "status": {"userInfo": {"username": "alice", "groups": ["devs", "system:authenticated"]}}})
     );
     let mut static_tokens = StaticTokens::default();
-    static_tokens.insert("oracle-alice", User { uid: "alice".to_owned(), ..User::new("alice", ["devs"]) });
+    static_tokens.insert("alice-token", User { uid: "alice".to_owned(), ..User::new("alice", ["devs"]) });
     let issuer = "https://kubernetes.default.svc.cluster.local".to_owned();
     let authenticator = Authenticator {
         certificates: None,
@@ -220,12 +220,12 @@ fn subjects_and_tokens_are_told() {
     let user = json!({"username": "alice", "uid": "alice", "groups": ["devs", "system:authenticated"]});
     let invalid = json!({"user": {}, "error": "invalid bearer token"});
     for (spec, expected) in [
-        (json!({"token": "oracle-alice"}), json!({"authenticated": true, "user": user, "audiences": [issuer]})),
+        (json!({"token": "alice-token"}), json!({"authenticated": true, "user": user, "audiences": [issuer]})),
         (
-            json!({"token": "oracle-alice", "audiences": ["x", issuer]}),
+            json!({"token": "alice-token", "audiences": ["x", issuer]}),
             json!({"authenticated": true, "user": user, "audiences": [issuer]}),
         ),
-        (json!({"token": "oracle-alice", "audiences": ["x"]}), invalid.clone()),
+        (json!({"token": "alice-token", "audiences": ["x"]}), invalid.clone()),
         (json!({"token": "nope"}), invalid.clone()),
         (json!({"token": "a.b.c"}), invalid),
     ] {

@@ -80,11 +80,7 @@ impl JsonPath {
 impl Step {
     fn eval<'a>(&self, value: &'a Value, out: &mut Vec<&'a Value>) {
         match self {
-            Self::Field(name) => match value {
-                Value::Object(map) => out.extend(map.get(name)),
-                // A field of a list is that field of each item only after `..`, which visits the items itself.
-                _ => {}
-            },
+            Self::Field(name) => out.extend(value.as_object().and_then(|map| map.get(name))),
             Self::Wildcard => match value {
                 Value::Object(map) => out.extend(map.values()),
                 Value::Array(items) => out.extend(items),

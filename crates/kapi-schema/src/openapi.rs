@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value, json};
 
-use crate::schema::{Additional, ListType, MapType, Node, Rule, SchemaRef};
+use crate::schema::{Additional, ListType, MapType, Node, Rule, SchemaRef, Type};
 
 /// The schema as OpenAPI v3 JSON.
 pub fn to_openapi(schema: SchemaRef<'_>) -> Value {
@@ -62,7 +62,7 @@ fn child(schema: SchemaRef<'_>, id: u32, above: &mut Vec<u32>) -> Value {
 
 fn merging(out: &mut Map<String, Value>, node: &Node) {
     let list_type = match node.list_type {
-        ListType::Atomic => None,
+        ListType::Atomic => (node.says_atomic && node.ty == Some(Type::Array)).then_some("atomic"),
         ListType::Set => Some("set"),
         ListType::Map => Some("map"),
     };
@@ -165,6 +165,8 @@ mod tests {
                 "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "m", "messageExpression": "'m'",
                     "reason": "FieldValueForbidden", "fieldPath": ".x", "optionalOldSelf": true}]},
             "g": {"type": "object", "additionalProperties": true},
+            "h": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic"},
+            "i": {"type": "array", "items": {"type": "string"}},
         }});
         assert_eq!(to_openapi(Schema::parse(&openapi).unwrap().root()), openapi);
     }

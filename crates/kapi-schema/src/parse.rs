@@ -65,7 +65,7 @@ impl<'a> Parser<'a> {
         let id = self.reserve();
         self.known.insert(name.to_owned(), id);
         let node = self.read(openapi)?;
-        self.set(id, Node { name: last_segment(name), ..node });
+        self.set(id, named(node, name));
         Ok(id)
     }
 
@@ -81,12 +81,18 @@ impl<'a> Parser<'a> {
             if overlay.is_empty() {
                 return Ok(id);
             }
+            // The same use inside itself, as a recursive component has it, finds its own slot.
+            let key = format!("{name} {}", Value::Object(overlay.clone()));
+            if let Some(&id) = self.known.get(&key) {
+                return Ok(id);
+            }
             let component = self.components.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
             let mut merged = component;
             merged.extend(overlay);
             let slot = self.reserve();
+            self.known.insert(key, slot);
             let node = self.read(&Value::Object(merged))?;
-            self.set(slot, Node { name: last_segment(name), ..node });
+            self.set(slot, named(node, name));
             return Ok(slot);
         }
         let slot = self.reserve();
@@ -127,6 +133,7 @@ impl<'a> Parser<'a> {
         let not = from.get("not").map(|schema| self.node(schema)).transpose()?;
         Ok(Node {
             name: None,
+            package: None,
             ty: from.get("type").and_then(Value::as_str).and_then(type_named),
             format: text(from, "format"),
             nullable: flag(from, "nullable"),
@@ -142,6 +149,9 @@ impl<'a> Parser<'a> {
                 Some("set") => ListType::Set,
                 _ => ListType::Atomic,
             },
+            says_atomic: ["x-kubernetes-list-type", "x-kubernetes-map-type"]
+                .iter()
+                .any(|key| from.get(*key).and_then(Value::as_str) == Some("atomic")),
             list_map_keys: texts(from, "x-kubernetes-list-map-keys"),
             map_type: match from.get("x-kubernetes-map-type").and_then(Value::as_str) {
                 Some("atomic") => MapType::Atomic,
@@ -194,8 +204,10 @@ fn reference(openapi: &Value) -> Option<(&str, Map<String, Value>)> {
     Some((target, beside))
 }
 
-fn last_segment(component: &str) -> Option<Arc<str>> {
-    component.rsplit('.').next().map(Arc::from)
+/// A node that says which component it was read from: `io.k8s.api.apps.v1.Deployment`.
+fn named(node: Node, component: &str) -> Node {
+    let mut segments = component.rsplit('.').map(Arc::from);
+    Node { name: segments.next(), package: segments.next(), ..node }
 }
 
 fn rule(from: &Map<String, Value>) -> Rule {
@@ -266,6 +278,18 @@ mod tests {
         let metadata = schema.root().property("metadata").unwrap();
         assert_eq!(metadata.default, Some(json!({})));
         assert!(metadata.property("name").is_some());
+    }
+
+    #[test]
+    fn a_recursive_component_finds_itself_beside_a_default() {
+        let components = json!({
+            "Props": {"type": "object", "properties": {
+                "not": {"allOf": [{"$ref": "#/components/schemas/Props"}], "default": {}},
+            }},
+        });
+        let schema = Schema::parse_component(components.as_object().unwrap(), "Props").unwrap();
+        let below = schema.root().property("not").unwrap();
+        assert_eq!(below.property("not").unwrap().id(), below.id());
     }
 
     #[test]

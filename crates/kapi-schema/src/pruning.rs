@@ -58,7 +58,7 @@ struct Keep {
 impl Keep {
     fn of(schema: SchemaRef<'_>) -> Self {
         let node = schema.node();
-        Self { meta: node.embedded_resource, all: node.preserve_unknown_fields }
+        Self { meta: node.embedded_resource, all: node.preserve_unknown_fields || node.is_opaque() }
     }
 }
 

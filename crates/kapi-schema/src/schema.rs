@@ -96,6 +96,8 @@ pub struct Rule {
 pub struct Node {
     /// The name of the component this node was read from, such as `DeploymentSpec`.
     pub name: Option<Arc<str>>,
+    /// The package of that component, such as `v1`.
+    pub package: Option<Arc<str>>,
     /// The JSON type; none means any value.
     pub ty: Option<Type>,
     /// `format`, such as `int32`, `date-time`, `byte`, `quantity`.
@@ -118,6 +120,8 @@ pub struct Node {
     pub items: Option<u32>,
     /// How lists merge.
     pub list_type: ListType,
+    /// Whether the schema says `atomic` of a list or map, rather than leaving it out.
+    pub says_atomic: bool,
     /// The fields that identify an item of a `ListType::Map` list.
     pub list_map_keys: Vec<Arc<str>>,
     /// How maps merge.
@@ -170,6 +174,15 @@ pub struct Node {
     pub rules: Vec<Rule>,
     /// What `kubectl explain` prints.
     pub description: Option<Arc<str>>,
+}
+
+impl Node {
+    /// Whether values here are kept as they are because nothing is known of them: `FieldsV1`, `RawExtension` and the
+    /// components without a type.
+    pub fn is_opaque(&self) -> bool {
+        let untyped = self.ty.is_none() && self.properties.is_empty() && !self.int_or_string;
+        untyped || matches!(self.name.as_deref(), Some("FieldsV1" | "RawExtension" | "JSON"))
+    }
 }
 
 /// A whole schema. Cloning is cheap.

@@ -15,8 +15,8 @@ fn rules_compile_and_evaluate_as_recorded() {
         let openapi = json!({"type": "object", "properties": {"p": node}});
         let refused: Vec<String> =
             crd::validate_crd_schema(&openapi, &Path::new("s")).into_iter().map(|error| error.detail).collect();
-        if let Some(expected) = case["compile"].as_str() {
-            if refused != [expected] {
+        if let Some(expected) = case["compile"].as_str().map(without_type_names) {
+            if refused != [expected.as_str()] {
                 wrong.push(format!("{rule}\n  expected {expected}\n  found    {refused:?}"));
             }
             continue;
@@ -47,4 +47,16 @@ fn rules_compile_and_evaluate_as_recorded() {
         table["cases"].as_array().unwrap().len(),
         wrong.join("\n")
     );
+}
+
+/// The server names the type of `self` anew each time.
+fn without_type_names(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("selfType") {
+        out.push_str(before);
+        out.push_str("object");
+        rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    }
+    out + rest
 }

@@ -3,6 +3,7 @@
 //! A quantity is a decimal number of at most nine fractional digits (finer ones round away from zero) that remembers
 //! the family of suffix it was written with. Printing gives the canonical form: no fraction, the largest suffix.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
@@ -48,6 +49,13 @@ impl Quantity {
     /// A whole number of units.
     pub fn whole(units: i64) -> Self {
         Self { nanos: i128::from(units) * NANO, format: Format::Decimal }
+    }
+
+    /// The text a quantity reads back as: canonical, but as written where Kubernetes sees no need to change it
+    /// (`1E3`, `007`).
+    pub fn read_back(text: &str) -> Result<Cow<'_, str>, QuantityError> {
+        let quantity: Self = text.parse()?;
+        if is_left_alone(text) { Ok(Cow::Borrowed(text)) } else { Ok(Cow::Owned(quantity.to_string())) }
     }
 
     /// -1, 0 or 1.
@@ -188,6 +196,31 @@ fn digits(text: &str) -> &str {
     text.get(..end).unwrap_or("")
 }
 
+/// Whether a text is short and regular enough for Kubernetes to keep it instead of printing the number anew.
+fn is_left_alone(text: &str) -> bool {
+    if text == "0" {
+        return true;
+    }
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text).trim_start_matches('0');
+    let whole = digits(unsigned);
+    let rest = unsigned.get(whole.len()..).unwrap_or("");
+    let fraction = rest.strip_prefix('.').map_or("", digits);
+    let suffix = rest.strip_prefix('.').map_or(rest, |rest| rest.get(fraction.len()..).unwrap_or(""));
+    let length = i32::try_from(whole.len() + fraction.len()).unwrap_or(i32::MAX);
+    match scale(suffix) {
+        Some((Scale::Ten(exponent), _)) => {
+            let exponent = exponent.saturating_sub(i32::try_from(fraction.len()).unwrap_or(i32::MAX));
+            let all = format!("{whole}{fraction}");
+            length <= 18 && exponent >= -9 && exponent % 3 == 0 && !whole.is_empty() && !all.ends_with("000")
+        }
+        Some((Scale::Two(exponent), _)) => {
+            let room = 14 - length - i32::try_from(exponent * 3 / 10).unwrap_or(i32::MAX);
+            fraction.is_empty() && room >= 0 && whole.parse::<u64>().is_ok_and(|number| number & 7 != 0)
+        }
+        None => false,
+    }
+}
+
 /// Whether the rest of the text has the form of a suffix: letters, then perhaps a signed number.
 fn suffix_form(suffix: &str) -> bool {
     let rest = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
@@ -306,6 +339,21 @@ mod tests {
 
     fn text_milli(text: &str) -> String {
         text.parse::<Quantity>().map_or_else(|e| e.to_string(), |q| q.rounded_to_milli().to_string())
+    }
+
+    #[test]
+    fn some_texts_are_left_alone() {
+        for (given, read_back) in [
+            ("1E3", "1E3"),
+            ("007", "007"),
+            ("5.", "5."),
+            ("+1", "+1"),
+            ("1000", "1k"),
+            ("8Ki", "8Ki"),
+            ("1.10", "1100m"),
+        ] {
+            assert_eq!(Quantity::read_back(given).unwrap(), read_back, "{given}");
+        }
     }
 
     #[test]

@@ -60,7 +60,6 @@ int_or_string!(
     Quantity,
     {
         "minimum": 0,
-        "maxLength": 32,
         "pattern": r"^([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]{1,3})?$"
     }
 );
@@ -68,19 +67,19 @@ int_or_string!(
 int_or_string!(
     /// An amount of memory or disk with its unit, such as `8Gi`. A bare number counts bytes, so small ones are refused as slips.
     ByteSize,
-    { "minimum": 1_048_576, "maxLength": 20, "pattern": r"^([1-9][0-9]*(\.[0-9]+)?[MGTP]i?|[1-9][0-9]{6,17})$" }
+    { "minimum": 1_048_576,  "pattern": r"^([1-9][0-9]*(\.[0-9]+)?[MGTP]i?|[1-9][0-9]{6,17})$" }
 );
 
 int_or_string!(
     /// A whole number of processors.
     CpuCount,
-    { "minimum": 1, "maximum": 512, "maxLength": 3, "pattern": "^([1-9][0-9]?|[1-4][0-9][0-9]|50[0-9]|51[0-2])$" }
+    { "minimum": 1, "maximum": 512,  "pattern": "^([1-9][0-9]?|[1-4][0-9][0-9]|50[0-9]|51[0-2])$" }
 );
 
 int_or_string!(
     /// A count, or a share such as `40%`.
     IntOrPercent,
-    { "minimum": 0, "maxLength": 4, "pattern": "^([0-9]|[1-9][0-9]|100)%$" }
+    { "minimum": 0,  "pattern": "^([0-9]|[1-9][0-9]|100)%$" }
 );
 
 impl CpuCount {

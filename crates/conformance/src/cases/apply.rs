@@ -47,6 +47,9 @@ pub(super) fn cases(area: &mut Area) {
         c.send("PATCH", "v1 configmaps/a?fieldManager=one", crate::case::Body::Raw(
             b"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {x: y}\ndata:\n  k: \"1\"\n".to_vec(),
         )).content_type("application/apply-patch+yaml");
+        c.send("PATCH", "v1 configmaps/a?fieldManager=one", crate::case::Body::Raw(
+            b"# a comment\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {x: z}\ndata:\n  k: \"1\"\n  l: |\n    text\n".to_vec(),
+        )).content_type("application/apply-patch+yaml");
     });
     area.case("with a stale version", |c| {
         c.apply("v1 configmaps/a", "one", config_map("a", json!({"k": "v"}))).rv().quiet();

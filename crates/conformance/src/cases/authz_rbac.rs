@@ -84,7 +84,8 @@ pub(super) fn cases(area: &mut Area) {
         c.delete("v1 pods").as_user(USER).head_only();
     });
     area.case("a cluster role in one namespace", |c| {
-        c.post(&format!("{API} rolebindings"), binding("RoleBinding", "b", "ClusterRole", "view", USER)).quiet();
+        c.post(CLUSTER_ROLES, role("ClusterRole", "{ns}-r", json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}]))).quiet();
+        c.post(&format!("{API} rolebindings"), binding("RoleBinding", "b", "ClusterRole", "{ns}-r", USER)).quiet();
         c.get("v1 configmaps").as_user(USER).until(200).head_only();
         c.get("v1 secrets").as_user(USER).only(&["/message"]);
         c.get("/api/v1/configmaps").as_user(USER).only(&["/message"]);

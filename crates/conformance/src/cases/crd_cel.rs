@@ -20,7 +20,7 @@ pub(super) fn cases(area: &mut Area) {
     });
     area.case("message expressions", |c| {
         with_rules(c, json!({"n": {"type": "integer"}, "s": {"type": "string", "maxLength": 10}}),
-            json!([{"rule": "self.n < 5", "messageExpression": "'n is ' + string(self.n) + ', at most 4 is allowed'", "message": "fallback"},
+            json!([{"rule": "self.n < 5", "messageExpression": "'n of ' + self.s + ' is too large'", "message": "fallback"},
                 {"rule": "self.s != 'x'", "messageExpression": "self.s == 'x' ? '' : 'y'", "message": "used when empty"}]));
         c.post(WIDGETS, widget("a", json!({"n": 7, "s": "a"})));
         c.post(WIDGETS, widget("a", json!({"n": 1, "s": "x"})));

@@ -8,7 +8,7 @@ use crate::case::Area;
 pub(super) fn cases(area: &mut Area) {
     area.case("created, established, served", |c| {
         c.post(CRDS, widget_crd(open_schema()));
-        c.get(WIDGET_CRD).until_contains("\"type\":\"Established\"").unordered("/status/conditions");
+        c.get(WIDGET_CRD).until_contains("InitialNamesAccepted").unordered("/status/conditions");
         c.get(WIDGETS).until(200);
         c.get("/apis/{ns}.example.com").until(200);
         c.get("/apis/{ns}.example.com/v1").until(200);
@@ -28,7 +28,7 @@ pub(super) fn cases(area: &mut Area) {
             "metadata": {"name": "a", "finalizers": ["example.com/x"]}})).quiet();
         c.delete(WIDGET_CRD).quiet();
         c.get(&format!("{WIDGETS}/a")).until_contains("deletionTimestamp").only(&["/metadata/finalizers"]);
-        c.post(WIDGETS, widget("b", json!({}))).until(405);
+        c.post(WIDGETS, widget("b", json!({}))).until(403);
         c.merge(&format!("{WIDGETS}/a"), json!({"metadata": {"finalizers": null}})).head_only();
         c.get(WIDGET_CRD).until(404).head_only();
     });
@@ -36,7 +36,7 @@ pub(super) fn cases(area: &mut Area) {
         let mut crd = widget_crd(open_schema());
         crd["spec"]["names"] = json!({"plural": "widgets", "kind": "Widget"});
         c.post(CRDS, crd).only(&["/spec", "/status"]);
-        c.get(WIDGET_CRD).until_contains("\"type\":\"Established\"").only(&["/status/acceptedNames", "/status/storedVersions"]);
+        c.get(WIDGET_CRD).until_contains("InitialNamesAccepted").only(&["/status/acceptedNames", "/status/storedVersions"]);
     });
     area.case("invalid definitions", |c| {
         let broken = |change: &dyn Fn(&mut serde_json::Value)| {

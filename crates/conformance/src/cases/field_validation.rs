@@ -69,6 +69,6 @@ pub(super) fn cases(area: &mut Area) {
         pod["spec"]["nodeSelector"] = json!({"beta.kubernetes.io/os": "linux"});
         c.post("v1 pods", pod).head_only();
         c.post("v1 endpoints", super::object("v1", "Endpoints", "e")).head_only();
-        c.get("v1 componentstatuses").head_only();
+        c.get("/api/v1/componentstatuses").head_only();
     });
 }

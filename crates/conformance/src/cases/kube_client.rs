@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions, WatchEvent, WatchParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions, VersionMatch, WatchEvent, WatchParams};
 use kube::runtime::{WatchStreamExt as _, reflector, watcher};
 use kube::{ResourceExt as _, discovery};
 use serde_json::{Value, json};
@@ -100,7 +100,10 @@ async fn raw_watch(context: Context) -> anyhow::Result<Seen> {
 
 async fn watch_runtime(context: Context, config: watcher::Config) -> anyhow::Result<Seen> {
     let api: Api<ConfigMap> = Api::default_namespaced(context.kube("admin")?);
-    api.create(&PostParams::default(), &config_map("before", json!({}))?).await?;
+    let before = api.create(&PostParams::default(), &config_map("before", json!({}))?).await?;
+    // The watcher is content with any state of the server's cache: let it be new enough.
+    let version = before.resource_version().context("no version")?;
+    api.list(&ListParams::default().at(&version).matching(VersionMatch::NotOlderThan)).await?;
     let mut events = watcher(api.clone(), config).boxed();
     let mut seen = Seen::new();
     loop {

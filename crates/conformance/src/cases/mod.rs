@@ -16,10 +16,17 @@ macro_rules! areas {
                 $area::cases(&mut area);
                 all.append(&mut area.cases);
             )*
+            for (name, version) in [("kubectl_1_31", "1.31"), ("kubectl_1_36", "1.36")] {
+                let mut area = Area::of_kubectl(name, version);
+                kubectl::cases(&mut area);
+                all.append(&mut area.cases);
+            }
             all
         }
     };
 }
+
+mod kubectl;
 
 areas! {
     create get_list update patch_json patch_merge patch_strategic apply apply_conflicts managed_fields
@@ -62,11 +69,16 @@ fn pod(name: &str) -> Value {
 
 /// A Deployment with one container.
 fn deployment(name: &str) -> Value {
-    with_spec("apps/v1", "Deployment", name, json!({
-        "replicas": 2,
-        "selector": {"matchLabels": {"app": name}},
-        "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container("main")]}},
-    }))
+    with_spec(
+        "apps/v1",
+        "Deployment",
+        name,
+        json!({
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container("main")]}},
+        }),
+    )
 }
 
 /// The CRD `widgets.{ns}.example.com` with one version `v1` of this schema and with status and scale.
@@ -83,13 +95,18 @@ fn widget_crd(schema: Value) -> Value {
 
 /// The CRD `widgets.{ns}.example.com` with these versions.
 fn widget_crd_versions(versions: Value) -> Value {
-    with_spec("apiextensions.k8s.io/v1", "CustomResourceDefinition", "widgets.{ns}.example.com", json!({
-        "group": "{ns}.example.com",
-        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList",
-                  "shortNames": ["wd"], "categories": ["all"]},
-        "scope": "Namespaced",
-        "versions": versions,
-    }))
+    with_spec(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        "widgets.{ns}.example.com",
+        json!({
+            "group": "{ns}.example.com",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList",
+                      "shortNames": ["wd"], "categories": ["{ns}"]},
+            "scope": "Namespaced",
+            "versions": versions,
+        }),
+    )
 }
 
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -114,8 +131,9 @@ fn widget(name: &str, spec: Value) -> Value {
 /// Creates a CRD and waits until its objects are served.
 fn establish(c: &mut Steps, crd: Value) {
     c.post(CRDS, crd).quiet();
-    c.get(WIDGET_CRD).until_contains("\"type\":\"Established\"").quiet();
+    c.get(WIDGET_CRD).until_contains("InitialNamesAccepted").quiet();
     c.get(WIDGETS).until(200).quiet();
+    c.get("/apis/{ns}.example.com/v1").until_contains("widgets").quiet();
 }
 
 #[cfg(test)]

@@ -38,9 +38,12 @@ pub(super) fn cases(area: &mut Area) {
         c.post(&format!("{API} roles"), role("Role", "more", json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]))).as_user(USER).until(201).head_only();
     });
     area.case("bind allows it", |c| {
-        rbac_admin(c, json!([{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"], "resourceNames": ["view"], "verbs": ["bind"]}]));
-        c.post(&format!("{API} rolebindings"), binding("RoleBinding", "v", "ClusterRole", "view", USER)).as_user(USER).until(201).head_only();
-        c.post(&format!("{API} rolebindings"), binding("RoleBinding", "e", "ClusterRole", "edit", USER)).as_user(USER).only(&["/code", "/reason"]);
+        for (name, resource) in [("{ns}-one", "secrets"), ("{ns}-two", "pods")] {
+            c.post(CLUSTER_ROLES, role("ClusterRole", name, json!([{"apiGroups": [""], "resources": [resource], "verbs": ["get"]}]))).quiet();
+        }
+        rbac_admin(c, json!([{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"], "resourceNames": ["{ns}-one"], "verbs": ["bind"]}]));
+        c.post(&format!("{API} rolebindings"), binding("RoleBinding", "v", "ClusterRole", "{ns}-one", USER)).as_user(USER).until(201).head_only();
+        c.post(&format!("{API} rolebindings"), binding("RoleBinding", "e", "ClusterRole", "{ns}-two", USER)).as_user(USER).only(&["/code", "/reason"]);
     });
     area.case("cluster roles", |c| {
         c.post(CLUSTER_ROLES, role("ClusterRole", "{ns}-a", json!([{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles", "clusterrolebindings"], "verbs": ["*"]}]))).quiet();

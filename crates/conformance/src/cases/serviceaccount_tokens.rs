@@ -82,6 +82,6 @@ pub(super) fn cases(area: &mut Area) {
     });
     area.case("discovery of the issuer", |c| {
         c.get("/.well-known/openid-configuration").only(&["/issuer", "/response_types_supported", "/subject_types_supported", "/id_token_signing_alg_values_supported"]);
-        c.get("/openid/v1/jwks").only(&["/keys/0/use", "/keys/0/kty"]);
+        c.get("/openid/v1/jwks").accept("application/jwk-set+json").only(&["/keys/0/use", "/keys/0/kty"]);
     });
 }

@@ -63,6 +63,6 @@ pub(super) fn cases(area: &mut Area) {
         }
     });
     area.case("the service of the API itself", |c| {
-        c.get("/api/v1/namespaces/default/services/kubernetes").until(200).only(&["/metadata/labels", "/spec"]);
+        c.get("/api/v1/namespaces/default/services/kubernetes").until(200).only(&["/metadata/labels", "/spec/type", "/spec/ports/0/name", "/spec/ports/0/port"]);
     });
 }

@@ -12,27 +12,22 @@ use crate::{
     objects::{deletion_time, text},
 };
 
-/// Tokens `id.secret`, kept as Secrets `bootstrap-token-<id>` in `kube-system`.
-pub struct BootstrapTokens;
-
-impl BootstrapTokens {
-    /// The user of the token, if a Secret vouches for it now.
-    pub fn authenticate(token: &str, objects: &dyn ObjectReader, now: Timestamp) -> Option<User> {
-        let (id, secret) = split(token)?;
-        let stored = objects.get("", "secrets", "kube-system", &format!("bootstrap-token-{id}"))?;
-        let data = |key| decoded(&stored, key);
-        let same_secret = bool::from(data("token-secret").ct_eq(secret.as_bytes()));
-        let accepted = deletion_time(&stored).is_none()
-            && text(&stored, &["type"]) == "bootstrap.kubernetes.io/token"
-            && same_secret
-            && data("token-id") == id.as_bytes()
-            && !has_expired(&data("expiration"), now)
-            && data("usage-bootstrap-authentication") == b"true";
-        if !accepted {
-            return None;
-        }
-        Some(User::new(format!("system:bootstrap:{id}"), groups(&data("auth-extra-groups"))?))
+/// The user of a bootstrap token `id.secret`, if the Secret `bootstrap-token-<id>` in `kube-system` vouches for it now.
+pub fn authenticate_bootstrap_token(token: &str, objects: &dyn ObjectReader, now: Timestamp) -> Option<User> {
+    let (id, secret) = split(token)?;
+    let stored = objects.get("", "secrets", "kube-system", &format!("bootstrap-token-{id}"))?;
+    let data = |key| decoded(&stored, key);
+    let same_secret = bool::from(data("token-secret").ct_eq(secret.as_bytes()));
+    let accepted = deletion_time(&stored).is_none()
+        && text(&stored, &["type"]) == "bootstrap.kubernetes.io/token"
+        && same_secret
+        && data("token-id") == id.as_bytes()
+        && !has_expired(&data("expiration"), now)
+        && data("usage-bootstrap-authentication") == b"true";
+    if !accepted {
+        return None;
     }
+    Some(User::new(format!("system:bootstrap:{id}"), groups(&data("auth-extra-groups"))?))
 }
 
 /// Splits a token of exactly `[a-z0-9]{6}.[a-z0-9]{16}`.
@@ -137,7 +132,7 @@ mod tests {
             (good, opaque, None),
         ];
         for (number, (token, secret, expected)) in rows.into_iter().enumerate() {
-            let user = BootstrapTokens::authenticate(token, &One(secret), now);
+            let user = authenticate_bootstrap_token(token, &One(secret), now);
             assert_eq!(user.as_ref().map(|u| u.groups.join(",")).as_deref(), expected, "row {number}");
             assert!(user.is_none_or(|u| u.name == "system:bootstrap:abcdef"));
         }

@@ -4,11 +4,11 @@ mod bootstrap;
 mod certificate;
 mod static_tokens;
 
-pub use bootstrap::BootstrapTokens;
+pub use bootstrap::authenticate_bootstrap_token;
 pub use certificate::ClientCertificates;
 pub use static_tokens::StaticTokens;
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;
 
@@ -23,16 +23,22 @@ pub struct Authenticated {
     pub audiences: Vec<String>,
 }
 
-/// What one authenticator says to a token: not mine, accepted, or mine but wrong.
-pub(crate) type TokenAnswer = Result<Option<Authenticated>, String>;
-
 /// What a request brings along.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct Credentials<'a> {
     /// The client's certificates as DER, its own one first; not verified yet.
     pub certificates: &'a [&'a [u8]],
     /// The value of the `Authorization` header.
     pub authorization: Option<&'a str>,
+}
+
+impl fmt::Debug for Credentials<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials")
+            .field("certificates", &self.certificates.len())
+            .field("authorization", &self.authorization.map(|_| "[redacted]"))
+            .finish()
+    }
 }
 
 /// All ways to authenticate, tried in the order of kube-apiserver.
@@ -84,29 +90,19 @@ impl Authenticator {
         // The real server asks one more authenticator, for its own loopback token, which always says this first.
         let mut errors = vec!["invalid bearer token".to_owned()];
         let objects = self.objects.as_ref();
-        let service_accounts = || match &self.service_accounts {
-            Some(verifier) => verifier.verify(token, audiences, objects, now),
-            None => Ok(None),
-        };
-        let bootstrap = || match self.bootstrap_tokens {
-            true => Ok(BootstrapTokens::authenticate(token, objects, now)),
-            false => Ok(None),
-        };
-        let answers: [&dyn Fn() -> TokenAnswer; 3] = [
-            &|| Ok(self.for_this_server(self.static_tokens.authenticate(token), audiences)),
-            &service_accounts,
-            &|| bootstrap().map(|user: Option<User>| self.for_this_server(user, audiences)),
-        ];
-        for answer in answers {
-            match answer() {
-                Ok(Some(accepted)) => {
-                    return Ok(Authenticated { user: authenticated(accepted.user), audiences: accepted.audiences });
-                }
-                Ok(None) => {}
+        let mut accepted = self.for_this_server(self.static_tokens.authenticate(token), audiences);
+        if let (None, Some(verifier)) = (&accepted, &self.service_accounts) {
+            match verifier.verify(token, audiences, objects, now) {
+                Ok(answer) => accepted = answer,
                 Err(error) => errors.push(error),
             }
         }
-        Err(go::aggregate(&errors))
+        if accepted.is_none() && self.bootstrap_tokens {
+            accepted = self.for_this_server(authenticate_bootstrap_token(token, objects, now), audiences);
+        }
+        accepted
+            .map(|Authenticated { user, audiences }| Authenticated { user: authenticated(user), audiences })
+            .ok_or_else(|| go::aggregate(&errors))
     }
 
     /// Credentials that know no audience are for this server alone.
@@ -133,6 +129,12 @@ fn bearer_token(header: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn credentials_are_never_printed() {
+        let credentials = Credentials { certificates: &[b"der"], authorization: Some("Bearer hunter2") };
+        assert_eq!(format!("{credentials:?}"), "Credentials { certificates: 1, authorization: Some(\"[redacted]\") }");
+    }
 
     #[test]
     fn bearer_headers() {

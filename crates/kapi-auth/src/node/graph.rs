@@ -1,6 +1,6 @@
 //! Which nodes need which objects: kept from pods, volumes and attachments.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use parking_lot::RwLock;
 use serde_json::Value;
@@ -165,17 +165,14 @@ impl State {
 
 /// The object itself, and for a pod all it refers to. The kubelet makes mirror pods itself, so they open nothing.
 fn references(key: &Key, object: &Value) -> Vec<Key> {
-    let mut all = vec![key.clone()];
+    let mut all = HashSet::from([key.clone()]);
     let is_mirror = at(object, &["metadata", "annotations", "kubernetes.io/config.mirror"]).is_some();
     if key.kind == Kind::Pod && !is_mirror {
         visit_references(object, |kind, name| {
-            let reference = Key { kind, namespace: key.namespace.clone(), name: name.as_ref().into() };
-            if !all.contains(&reference) {
-                all.push(reference);
-            }
+            all.insert(Key { kind, namespace: key.namespace.clone(), name: name.as_ref().into() });
         });
     }
-    all
+    all.into_iter().collect()
 }
 
 fn read_volume(object: &Value) -> Option<Volume> {

@@ -2,8 +2,11 @@
 
 mod authorizer;
 mod graph;
+mod labels;
 mod mirror;
 mod pod;
+mod restrict_pods;
+mod restrict_tokens;
 mod restriction;
 
 pub(crate) use authorizer::authorize;

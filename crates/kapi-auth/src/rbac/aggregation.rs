@@ -1,5 +1,7 @@
 //! ClusterRoles made of others by label.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use crate::{
@@ -13,20 +15,18 @@ pub fn aggregated_rules(role: &Value, all: &[&Value]) -> Option<Vec<Value>> {
     let selectors = list(at(role, &["aggregationRule"])?, &["clusterRoleSelectors"]);
     let mut sorted: Vec<&Value> = all.iter().copied().filter(|other| name(other) != name(role)).collect();
     sorted.sort_by(|a, b| name(a).cmp(name(b)));
-    let mut rules: Vec<Value> = Vec::new();
+    let mut rules: Vec<&Value> = Vec::new();
+    let mut seen = HashSet::new();
     for selector in selectors {
         for other in &sorted {
             if !labels::matches(selector, other)? {
                 continue;
             }
-            for rule in list(other, &["rules"]) {
-                if !rules.contains(rule) {
-                    rules.push(rule.clone());
-                }
-            }
+            rules.extend(list(other, &["rules"]).iter().filter(|rule| seen.insert(*rule)));
         }
     }
-    (rules != list(role, &["rules"])).then_some(rules)
+    let is_current = rules.iter().copied().eq(list(role, &["rules"]));
+    (!is_current).then(|| rules.into_iter().cloned().collect())
 }
 
 #[cfg(test)]

@@ -55,11 +55,15 @@ pub(super) fn has_or_star(list: &[String], wanted: &str) -> bool {
 }
 
 fn resource_matches(rule: &str, resource: &str, subresource: &str) -> bool {
-    match rule.split_once('/') {
-        _ if rule == "*" => true,
-        None => subresource.is_empty() && rule == resource,
-        Some((parent, sub)) => !subresource.is_empty() && sub == subresource && (parent == "*" || parent == resource),
+    if rule == "*" {
+        return true;
     }
+    if subresource.is_empty() {
+        // An access review may ask for `pods/log` as a resource.
+        return rule == resource;
+    }
+    let sub_of = |parent: &str| rule.strip_prefix(parent).and_then(|rest| rest.strip_prefix('/'));
+    sub_of(resource) == Some(subresource) || sub_of("*") == Some(subresource)
 }
 
 /// Whether the path of a rule, maybe with a star at its end, covers `path`.
@@ -105,6 +109,10 @@ mod tests {
             (of("deployments/*"), ask("get", "apps", "deployments", "scale", "x"), false),
             (of("deployments/scale"), ask("get", "apps", "deployments", "scale", "x"), true),
             (of("deployments/scale"), ask("get", "apps", "deployments", "status", "x"), false),
+            (of("deployments/scale"), ask("get", "apps", "deployments/scale", "", "x"), true),
+            (of("*/scale"), ask("get", "apps", "deployments/scale", "", "x"), false),
+            (of("extras/a.b/c"), ask("get", "apps", "extras", "a.b/c", "x"), true),
+            (of("*/"), ask("get", "apps", "deployments", "", "x"), false),
             (urls("/healthz"), path("get", "/healthz"), true),
             (urls("/healthz"), path("post", "/healthz"), false),
             (urls("/healthz"), path("get", "/healthz/etcd"), false),

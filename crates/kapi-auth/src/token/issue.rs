@@ -22,8 +22,8 @@ pub struct TokenIssuer {
 }
 
 /// What a token lives and dies with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BoundObject<'a> {
+#[derive(Clone, Copy)]
+pub(super) enum BoundObject<'a> {
     /// The ServiceAccount alone.
     Nothing,
     /// A pod, with the name and UID of its node as far as they are known.

@@ -6,6 +6,6 @@ mod issue;
 mod request;
 mod verify;
 
-pub use issue::{BoundObject, LegacyToken, TokenIssuer};
+pub use issue::{LegacyToken, TokenIssuer};
 pub use request::{TokenRequest, TokenRequestOutcome, create_token};
 pub use verify::TokenVerifier;

@@ -12,7 +12,7 @@ use crate::meta::{self, IMMUTABLE};
 pub(super) type Errors = Vec<FieldError>;
 
 pub(super) const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
-const NOT_POSITIVE: &str = "must be greater than 0";
+const NOT_POSITIVE: &str = "must be greater than zero";
 
 /// One error per message, all about the same text.
 pub(super) fn each(messages: Vec<String>, path: &Path, value: &str, errors: &mut Errors) {
@@ -20,7 +20,7 @@ pub(super) fn each(messages: Vec<String>, path: &Path, value: &str, errors: &mut
 }
 
 /// An invalid value that is shown as given, for values Go prints differently from JSON.
-pub(super) fn invalid_shown(path: &Path, shown: impl Into<String>, detail: impl Into<String>) -> FieldError {
+pub(crate) fn invalid_shown(path: &Path, shown: impl Into<String>, detail: impl Into<String>) -> FieldError {
     FieldError { kind: ErrorKind::Invalid, path: path.clone(), value: Some(shown.into()), detail: detail.into() }
 }
 

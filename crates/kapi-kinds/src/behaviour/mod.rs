@@ -11,19 +11,35 @@
 //!
 //! Objects carry `apiVersion` and `kind` in all of them, and `metadata.uid` from `prepare_create` on.
 
+mod admission;
+mod api_service;
+mod apiextensions;
 mod apps;
+mod autoscaling;
 mod batch;
-mod check;
+mod certificates;
+pub(crate) mod check;
 mod core;
 mod diff;
+mod endpoint_slice;
+mod lease;
+mod networking;
 mod pod;
+mod policy;
+mod rbac;
+mod review;
+mod runtime_class;
 mod scalar;
+mod scheduling;
 mod shape;
 mod status;
+mod storage;
 pub(crate) mod value;
 
 use kapi_schema::field::FieldError;
 use serde_json::Value;
+
+pub use certificates::{prepare_approval, validate_approval};
 
 /// The hooks of a kind. The default does nothing, which is right for custom resources.
 #[derive(Clone, Copy, Debug)]
@@ -105,8 +121,24 @@ fn changed(new: &Value, old: &Value) -> bool {
 pub fn behaviour(group: &str, kind: &str) -> Behaviour {
     let found = match group {
         "" => core::behaviour(kind),
+        "apiextensions.k8s.io" => apiextensions::behaviour(kind),
         "apps" => apps::behaviour(kind),
         "batch" => batch::behaviour(kind),
+        "rbac.authorization.k8s.io" => rbac::behaviour(kind),
+        "coordination.k8s.io" => lease::behaviour(kind),
+        "storage.k8s.io" => storage::behaviour(kind),
+        "networking.k8s.io" => networking::behaviour(kind),
+        "policy" => policy::behaviour(kind),
+        "discovery.k8s.io" => endpoint_slice::behaviour(kind),
+        "certificates.k8s.io" => certificates::behaviour(kind),
+        "admissionregistration.k8s.io" => admission::behaviour(kind),
+        "apiregistration.k8s.io" => api_service::behaviour(kind),
+        "scheduling.k8s.io" => scheduling::behaviour(kind),
+        "autoscaling" => autoscaling::behaviour(kind),
+        "node.k8s.io" => runtime_class::behaviour(kind),
+        "events.k8s.io" => (kind == "Event").then(core::event::behaviour),
+        "authentication.k8s.io" | "authorization.k8s.io" => review::behaviour(group, kind),
+        // Custom resource definitions are judged by the schema crate.
         _ => None,
     };
     found.unwrap_or_else(Behaviour::builtin)

@@ -85,7 +85,7 @@ impl Scalar {
 
     /// Whether an omitted-when-empty zero disappears; those that are structs in Go never do.
     pub(super) fn omits_zero(self) -> bool {
-        matches!(self, Self::String | Self::Bool | Self::Int(_) | Self::Float)
+        matches!(self, Self::String | Self::Bool | Self::Int(_) | Self::Float | Self::Bytes)
     }
 
     pub(super) fn decode(self, value: &mut Value) -> Result<(), Error> {
@@ -151,13 +151,13 @@ pub(super) fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
 }
 
 fn quantity(value: &mut Value) -> Result<(), Error> {
-    let parsed = match &*value {
-        Value::String(text) => text.parse::<Quantity>(),
-        other => other.to_string().parse(),
+    let written = match &*value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     };
-    match parsed {
-        Ok(quantity) => {
-            *value = Value::String(quantity.to_string());
+    match Quantity::read_back(&written) {
+        Ok(text) => {
+            *value = Value::String(text.into_owned());
             Ok(())
         }
         Err(error) => Err(Error::Text(error.to_string())),
@@ -190,6 +190,16 @@ fn time(value: &mut Value, print: &str, layout: &str) -> Result<(), Error> {
     if text.is_empty() {
         *value = Value::Null;
         return Ok(());
+    }
+    let micro = layout.contains('.');
+    let fraction = text.find('.').map(|dot| text.get(dot..).unwrap_or(""));
+    let dated = text.starts_with(|c: char| c.is_ascii_digit());
+    if micro && dated && fraction.is_none_or(|rest| rest.chars().skip(1).take_while(char::is_ascii_digit).count() != 6)
+    {
+        let rest = fraction.or_else(|| text.get(19..)).unwrap_or("");
+        return Err(Error::Text(format!(
+            "parsing time \"{text}\" as \"{layout}\": cannot parse \"{rest}\" as \".000000\""
+        )));
     }
     match text.parse::<Timestamp>() {
         Ok(time) => {

@@ -98,8 +98,13 @@ fn parse(text: &'static str) -> Shapes {
         let (omit_empty, ty) = ty.strip_prefix('?').map_or((false, ty), |ty| (true, ty));
         let (omit_zero, ty) = ty.strip_prefix('!').map_or((false, ty), |ty| (true, ty));
         let ty = parse_type(ty, &by_name);
-        // Omitting the empty never omits a plain struct in Go.
-        if !omit_zero && (!omit_empty || matches!(ty, Type::Struct(_))) {
+        // Omitting the empty never omits what is a struct in Go.
+        let is_struct = match &ty {
+            Type::Struct(_) => true,
+            Type::Scalar(scalar) => !scalar.omits_zero(),
+            _ => false,
+        };
+        if !omit_zero && (!omit_empty || is_struct) {
             owner.always.push(name);
         }
         owner.fields.insert(name, Field { omit_empty, omit_zero, ty });
@@ -171,8 +176,13 @@ impl Decoder {
             let owner = shape.name;
             self.value(value, &field.ty, owner, depth - 1);
             self.path.pop();
-            !(field.omit_empty && is_empty(value, &field.ty))
-                && !(field.omit_zero && zero_of(&field.ty, self.shapes, 1).as_ref() == Some(value))
+            // A list or map that is always printed is printed as null when it is empty: storage knows no difference.
+            if !field.omit_empty && matches!(field.ty, Type::List(_) | Type::Map(_)) && is_empty(value, &field.ty) {
+                *value = Value::Null;
+            }
+            let empty = field.omit_empty && is_empty(value, &field.ty);
+            let zero = field.omit_zero && zero_of(&field.ty, self.shapes, 1).as_ref() == Some(value);
+            !empty && !zero
         });
         for name in &shape.always {
             if !map.contains_key(*name)
@@ -189,7 +199,10 @@ impl Decoder {
             Type::Scalar(scalar) => match scalar.decode(value) {
                 Ok(()) => {}
                 Err(scalar::Error::Mismatch) => {
-                    let text = self.mismatch_text(value, owner, scalar.go_name());
+                    let mut text = self.mismatch_text(value, owner, scalar.go_name());
+                    if let (Value::Number(number), Scalar::Int(_)) = (&*value, scalar) {
+                        text = text.replacen("number", &format!("number {number}"), 1);
+                    }
                     self.fail(text);
                 }
                 Err(scalar::Error::Text(text)) => self.fail(text),
@@ -276,14 +289,13 @@ fn is_empty(value: &Value, ty: &Type) -> bool {
     }
 }
 
-fn json_kind(value: &Value) -> String {
+fn json_kind(value: &Value) -> &'static str {
     match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(_) => "bool".to_owned(),
-        Value::Number(number) if number.is_i64() || number.is_u64() => "number".to_owned(),
-        Value::Number(number) => format!("number {number}"),
-        Value::String(_) => "string".to_owned(),
-        Value::Array(_) => "array".to_owned(),
-        Value::Object(_) => "object".to_owned(),
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }

@@ -108,6 +108,21 @@ pub(crate) fn keep(new: &mut Value, old: &Value, key: &str) {
     }
 }
 
+/// A field that became a list while the old single one lives on: the list's first is the single one, and where the two
+/// disagree the single one wins.
+pub(crate) fn sync_plural(object: &mut Value, one: &str, many: &str, item: fn(&str) -> Value) {
+    let single = text(object, one).to_owned();
+    let first = list(object, many).first().cloned();
+    match (single.is_empty(), first) {
+        (false, first) if first != Some(item(&single)) => set(object, many, vec![item(&single)]),
+        (true, Some(first)) => {
+            let first = first.as_str().unwrap_or_else(|| text(&first, "ip")).to_owned();
+            set(object, one, first);
+        }
+        _ => {}
+    }
+}
+
 /// Whether a value is what Go calls zero or empty.
 pub(crate) fn is_zero(value: &Value) -> bool {
     match value {

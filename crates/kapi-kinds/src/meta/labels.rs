@@ -38,3 +38,22 @@ pub fn validate_annotations(annotations: Option<&Value>, path: &Path, errors: &m
         errors.push(FieldError::too_long(path, ANNOTATIONS_MAX));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn annotations_are_bounded_as_a_whole() {
+        let mut errors = Vec::new();
+        let half = "x".repeat(ANNOTATIONS_MAX / 2);
+        let path = Path::new("metadata.annotations");
+        validate_annotations(Some(&json!({"a": half})), &path, &mut errors);
+        assert!(errors.is_empty());
+        validate_annotations(Some(&json!({"a": half, "b": half})), &path, &mut errors);
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["metadata.annotations: Too long: may not be more than 262144 bytes"]);
+    }
+}

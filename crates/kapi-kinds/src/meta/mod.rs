@@ -12,6 +12,7 @@ pub use names::*;
 pub use selector::{matches, validate_selector};
 
 use crate::Behaviour;
+use crate::behaviour::check::invalid_shown;
 use crate::behaviour::value::{int, list, present, text};
 
 /// What a changed immutable field is refused with.
@@ -175,9 +176,9 @@ fn validate_owners(owners: &[Value], path: &Path, errors: &mut Vec<FieldError>) 
         if owner.get("controller") == Some(&Value::Bool(true)) {
             let name = format!("{}/{}", text(owner, "kind"), text(owner, "name"));
             match &controller {
-                Some(first) => errors.push(FieldError::invalid(
+                Some(first) => errors.push(invalid_shown(
                     path,
-                    &Value::Array(owners.to_vec()),
+                    show_owners(owners),
                     format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {name}"
                     ),
@@ -186,6 +187,19 @@ fn validate_owners(owners: &[Value], path: &Path, errors: &mut Vec<FieldError>) 
             }
         }
     }
+}
+
+/// Owner references as Go prints them, field by field in the order of the struct.
+fn show_owners(owners: &[Value]) -> String {
+    let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    let owners: Vec<String> = owners
+        .iter()
+        .map(|owner| {
+            let shown = fields.iter().filter_map(|field| Some(format!("\"{field}\":{}", present(owner, field)?)));
+            format!("{{{}}}", shown.collect::<Vec<_>>().join(","))
+        })
+        .collect();
+    format!("[{}]", owners.join(","))
 }
 
 fn validate_managed_fields(entries: &[Value], path: &Path, errors: &mut Vec<FieldError>) {

@@ -1,5 +1,6 @@
 //! The set itself.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -114,6 +115,22 @@ impl FieldSet {
         Self { nodes }
     }
 
+    /// The paths in any of the sets, joined in pairs so that many sets cost no more than their size.
+    #[must_use]
+    pub fn union_of<'a>(sets: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut sets: Vec<Cow<'a, Self>> = sets.into_iter().map(Cow::Borrowed).collect();
+        while sets.len() > 1 {
+            sets = sets
+                .chunks(2)
+                .map(|pair| match pair {
+                    [a, b] => Cow::Owned(a.union(b)),
+                    _ => pair.iter().next().cloned().unwrap_or_default(),
+                })
+                .collect();
+        }
+        sets.pop().unwrap_or_default().into_owned()
+    }
+
     /// The paths in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
@@ -201,6 +218,10 @@ impl FieldSet {
         &self.nodes
     }
 
+    pub(crate) fn into_nodes(self) -> Vec<Node> {
+        self.nodes
+    }
+
     /// A set of nodes in any order; of equal elements the last wins, and empty nodes go.
     pub(crate) fn from_nodes(mut nodes: Vec<Node>) -> Self {
         nodes.retain(|node| !node.is_empty());
@@ -270,6 +291,8 @@ mod tests {
         assert_eq!(all.recursive_difference(&some), set(&[&["d"]]));
         assert_eq!(all.intersection(&some), some);
         assert_eq!(some.union(&set(&[&["d"], &["a", "c"]])), all);
+        assert_eq!(FieldSet::union_of([&some, &set(&[&["d"]]), &set(&[&["a", "c"]])]), all);
+        assert!(FieldSet::union_of([]).is_empty());
         assert_eq!(all.leaves(), set(&[&["a", "b"], &["a", "c"], &["d"]]));
         assert_eq!(all.len(), 4);
         assert_eq!(set(&[&["a", "b"]]).difference(&set(&[&["a"]])), set(&[&["a", "b"]]));

@@ -1,12 +1,14 @@
 //! `metadata.managedFields`, read and written.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value, json};
 
 use crate::fields::FieldSet;
 use crate::go_text;
 
 /// How a manager got its fields.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Operation {
     Apply,
     Update,
@@ -98,11 +100,21 @@ impl Managed {
     }
 
     pub(super) fn decode(encoded: &[Value]) -> Result<Self, String> {
-        let mut managed = Self::default();
+        let mut entries: Vec<Entry> = Vec::with_capacity(encoded.len());
+        let mut known: HashMap<(String, Operation, String, String), usize> = HashMap::new();
         for (index, value) in encoded.iter().enumerate() {
-            managed.put(decode_entry(index, value)?);
+            let entry = decode_entry(index, value)?;
+            let (manager, operation, version, subresource) = entry.identity();
+            let identity = (manager.to_owned(), operation, version.to_owned(), subresource.to_owned());
+            match known.get(&identity).and_then(|&at| entries.get_mut(at)) {
+                Some(twin) => *twin = entry,
+                None => {
+                    known.insert(identity, entries.len());
+                    entries.push(entry);
+                }
+            }
         }
-        Ok(managed)
+        Ok(Self { entries })
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -9,7 +9,7 @@ use crate::typed::{Shape, field_set, remove, with_named_fields};
 /// The merged object without what the applier applied last time, does not apply now, and nobody else owns.
 /// `managed` already holds the applier's new fields.
 pub(super) fn prune(merged: Value, last: &FieldSet, managed: &Managed, shape: Shape<'_>) -> Value {
-    let kept = managed.entries.iter().fold(FieldSet::new(), |all, entry| all.union(&entry.fields));
+    let kept = FieldSet::union_of(managed.entries.iter().map(|entry| &entry.fields));
     if last.difference(&kept).is_empty() {
         return merged;
     }

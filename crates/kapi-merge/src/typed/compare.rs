@@ -8,7 +8,7 @@ use super::Mismatches;
 use super::item::element_of;
 use super::shape::{Form, ListShape, MapShape, Shape};
 use super::validate::check_scalar;
-use crate::fields::{FieldSet, PathElement};
+use crate::fields::{FieldSet, Node, PathElement};
 
 /// What the new value changed. No path is in two of the sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,9 +20,10 @@ pub(crate) struct Comparison {
 
 /// Compares an object with its successor.
 pub(crate) fn compare(old: &Value, new: &Value, shape: Shape<'_>) -> Result<Comparison, Mismatches> {
-    let mut walker = Walker::default();
-    walker.place(Some(old), Some(new), shape).into_result()?;
-    Ok(walker.found)
+    let mut wrong = Mismatches::default();
+    let changes = place(Some(old), Some(new), shape, &mut wrong);
+    wrong.into_result()?;
+    Ok(changes.below.into_comparison())
 }
 
 /// Whether two values are equal, `1` and `1.0` being the same number.
@@ -37,168 +38,173 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
+/// What changed at one place and below it.
 #[derive(Default)]
-struct Walker {
-    path: Vec<PathElement>,
-    found: Comparison,
+struct Changes {
+    added: bool,
+    modified: bool,
+    removed: bool,
+    below: Below,
 }
 
-/// Whether a place was compared as a whole.
-type IsLeaf = bool;
+/// What changed below a place, by the first step from there.
+#[derive(Default)]
+struct Below {
+    added: Vec<Node>,
+    modified: Vec<Node>,
+    removed: Vec<Node>,
+}
 
-impl Walker {
-    /// Compares one place; at least one side is there.
-    fn place(&mut self, old: Option<&Value>, new: Option<&Value>, shape: Shape<'_>) -> Mismatches {
-        let (old_form, new_form) = (shape.form(old), shape.form(new));
-        let mut wrong = Mismatches::default();
-        let form = match (old, new) {
-            (Some(_), None) => old_form,
-            (Some(_), Some(_)) if !old_form.is_same_kind(&new_form) => {
-                // A map became a scalar or the like: what was below goes, what is new comes.
-                let (below, _) = self.as_form(old, new, old_form);
-                wrong.add(below);
-                new_form
+impl Below {
+    fn into_comparison(self) -> Comparison {
+        Comparison {
+            added: FieldSet::from_nodes(self.added),
+            modified: FieldSet::from_nodes(self.modified),
+            removed: FieldSet::from_nodes(self.removed),
+        }
+    }
+
+    fn add(&mut self, element: impl Fn() -> PathElement, changes: Changes) {
+        let below = changes.below.into_comparison();
+        let sides = [
+            (&mut self.added, changes.added, below.added),
+            (&mut self.modified, changes.modified, below.modified),
+            (&mut self.removed, changes.removed, below.removed),
+        ];
+        for (nodes, member, below) in sides {
+            if member || !below.is_empty() {
+                nodes.push(Node { element: element(), member, below });
             }
-            _ => new_form,
+        }
+    }
+
+    /// The changes of both, where one place was looked at in two ways.
+    fn union(self, other: Self) -> Self {
+        let (a, b) = (self.into_comparison(), other.into_comparison());
+        Self {
+            added: a.added.union(&b.added).into_nodes(),
+            modified: a.modified.union(&b.modified).into_nodes(),
+            removed: a.removed.union(&b.removed).into_nodes(),
+        }
+    }
+}
+
+/// Compares one place; at least one side is there.
+fn place(old: Option<&Value>, new: Option<&Value>, shape: Shape<'_>, wrong: &mut Mismatches) -> Changes {
+    if let (Some(old), Some(new)) = (old, new)
+        && same(old, new)
+    {
+        return Changes::default();
+    }
+    let (old_form, new_form) = (shape.form(old), shape.form(new));
+    match (old, new) {
+        (Some(_), None) => as_form(old, new, old_form, wrong),
+        (Some(_), Some(_)) if !old_form.is_same_kind(&new_form) => {
+            // A map became a scalar or the like: what was below goes, what is new comes.
+            let before = as_form(old, new, old_form, wrong);
+            let after = as_form(old, new, new_form, wrong);
+            Changes { modified: before.modified || after.modified, below: before.below.union(after.below), ..after }
+        }
+        _ => as_form(old, new, new_form, wrong),
+    }
+}
+
+fn as_form(old: Option<&Value>, new: Option<&Value>, form: Form<'_>, wrong: &mut Mismatches) -> Changes {
+    let below = match form {
+        Form::Scalar(scalar) => {
+            let problem = |side: &str, value: Option<&Value>| {
+                value.and_then(|value| check_scalar(scalar, value)).map(|message| format!("{side}: {message}"))
+            };
+            if let (Some(left), Some(right)) = (problem("lhs", old), problem("rhs", new)) {
+                wrong.add(Mismatches::one(left));
+                wrong.add(Mismatches::one(right));
+            }
+            Below::default()
+        }
+        Form::List(list) if !list.atomic => items(array(old), array(new), &list, wrong),
+        Form::Map(map) if !map.atomic => fields(object(old), object(new), &map, wrong),
+        Form::List(_) | Form::Map(_) => Below::default(),
+        Form::Nothing => {
+            wrong.add(Mismatches::one("schema error: invalid atom: inlined"));
+            Below::default()
+        }
+    };
+    let is_leaf = match form {
+        Form::Scalar(_) | Form::Nothing => true,
+        Form::List(list) => {
+            list.atomic || (array(old).is_none_or(Vec::is_empty) && array(new).is_none_or(Vec::is_empty))
+        }
+        Form::Map(map) => {
+            map.atomic || (object(old).is_none_or(Map::is_empty) && object(new).is_none_or(Map::is_empty))
+        }
+    };
+    Changes {
+        added: old.is_none(),
+        removed: new.is_none(),
+        modified: is_leaf && matches!((old, new), (Some(old), Some(new)) if !same(old, new)),
+        below,
+    }
+}
+
+fn fields(
+    old: Option<&Map<String, Value>>,
+    new: Option<&Map<String, Value>>,
+    map: &MapShape<'_>,
+    wrong: &mut Mismatches,
+) -> Below {
+    let mut found = Below::default();
+    let mut visit = |key: &String, old: Option<&Value>, new: Option<&Value>| {
+        let mut inner = Mismatches::default();
+        found.add(|| PathElement::field(key), place(old, new, map.field(key), &mut inner));
+        if !inner.0.is_empty() {
+            wrong.add(inner.under(PathElement::field(key)));
+        }
+    };
+    for (key, value) in old.into_iter().flatten() {
+        visit(key, Some(value), new.and_then(|new| new.get(key)));
+    }
+    for (key, value) in new.into_iter().flatten() {
+        if old.is_none_or(|old| !old.contains_key(key)) {
+            visit(key, None, Some(value));
+        }
+    }
+    found
+}
+
+fn items(old: Option<&Vec<Value>>, new: Option<&Vec<Value>>, list: &ListShape<'_>, wrong: &mut Mismatches) -> Below {
+    let mut pairs: BTreeMap<PathElement, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
+    for (is_new, items) in [(false, old), (true, new)] {
+        for (index, item) in items.into_iter().flatten().enumerate() {
+            match element_of(list, item) {
+                Ok(element) => {
+                    let pair = pairs.entry(element).or_default();
+                    if is_new { pair.1.push(item) } else { pair.0.push(item) }
+                }
+                Err(message) => wrong.add(Mismatches::one(format!("element {index}: {message}"))),
+            }
+        }
+    }
+    let mut found = Below::default();
+    for (element, (old, new)) in pairs {
+        let mut inner = Mismatches::default();
+        let changes = match (old.as_slice(), new.as_slice()) {
+            ([] | [_], [] | [_]) => place(old.first().copied(), new.first().copied(), list.item(), &mut inner),
+            // Items that are there twice cannot be told apart: they count as one leaf.
+            ([_, _, ..], [_, _, ..]) => {
+                let modified = old.len() != new.len() || old.iter().zip(&new).any(|(old, new)| !same(old, new));
+                Changes { modified, ..Changes::default() }
+            }
+            ([_, _, ..], []) => Changes { removed: true, ..Changes::default() },
+            ([_, _, ..], [only]) => Changes { removed: true, ..place(None, Some(only), list.item(), &mut inner) },
+            ([], _) => Changes { added: true, ..Changes::default() },
+            ([only], _) => Changes { added: true, ..place(Some(only), None, list.item(), &mut inner) },
         };
-        let (below, is_leaf) = self.as_form(old, new, form);
-        wrong.add(below);
-        if !is_leaf {
-            match (old, new) {
-                (None, _) => self.found.added.insert(&self.path),
-                (_, None) => self.found.removed.insert(&self.path),
-                _ => {}
-            }
+        if !inner.0.is_empty() {
+            wrong.add(inner.under(&element));
         }
-        wrong
+        found.add(|| element.clone(), changes);
     }
-
-    fn as_form(&mut self, old: Option<&Value>, new: Option<&Value>, form: Form<'_>) -> (Mismatches, IsLeaf) {
-        match form {
-            Form::Scalar(scalar) => {
-                let problem = |side: &str, value: Option<&Value>| {
-                    value.and_then(|value| check_scalar(scalar, value)).map(|message| format!("{side}: {message}"))
-                };
-                if let (Some(left), Some(right)) = (problem("lhs", old), problem("rhs", new)) {
-                    let mut wrong = Mismatches::one(left);
-                    wrong.add(Mismatches::one(right));
-                    return (wrong, false);
-                }
-                self.leaf(old, new);
-                (Mismatches::default(), true)
-            }
-            Form::List(list) => {
-                let items = |value: Option<&'_ Value>| value.and_then(Value::as_array).map_or(0, Vec::len);
-                if list.atomic || (items(old) == 0 && items(new) == 0) {
-                    self.leaf(old, new);
-                    return (Mismatches::default(), true);
-                }
-                (self.items(array(old), array(new), &list), false)
-            }
-            Form::Map(map) => {
-                let fields = |value: Option<&'_ Value>| value.and_then(Value::as_object).map_or(0, Map::len);
-                if map.atomic || (fields(old) == 0 && fields(new) == 0) {
-                    self.leaf(old, new);
-                    return (Mismatches::default(), true);
-                }
-                (self.fields(object(old), object(new), &map), false)
-            }
-            Form::Nothing => (Mismatches::one("schema error: invalid atom: inlined"), false),
-        }
-    }
-
-    fn leaf(&mut self, old: Option<&Value>, new: Option<&Value>) {
-        match (old, new) {
-            (None, _) => self.found.added.insert(&self.path),
-            (_, None) => self.found.removed.insert(&self.path),
-            (Some(old), Some(new)) if !same(old, new) => self.found.modified.insert(&self.path),
-            _ => {}
-        }
-    }
-
-    fn below(
-        &mut self,
-        element: PathElement,
-        old: Option<&Value>,
-        new: Option<&Value>,
-        shape: Shape<'_>,
-    ) -> Mismatches {
-        self.path.push(element);
-        let mut wrong = self.place(old, new, shape);
-        if let Some(element) = self.path.pop()
-            && !wrong.0.is_empty()
-        {
-            wrong = wrong.under(element);
-        }
-        wrong
-    }
-
-    fn fields(
-        &mut self,
-        old: Option<&Map<String, Value>>,
-        new: Option<&Map<String, Value>>,
-        map: &MapShape<'_>,
-    ) -> Mismatches {
-        let mut wrong = Mismatches::default();
-        for (key, value) in old.into_iter().flatten() {
-            let successor = new.and_then(|new| new.get(key));
-            wrong.add(self.below(PathElement::field(key), Some(value), successor, map.field(key)));
-        }
-        for (key, value) in new.into_iter().flatten() {
-            if old.is_none_or(|old| !old.contains_key(key)) {
-                wrong.add(self.below(PathElement::field(key), None, Some(value), map.field(key)));
-            }
-        }
-        wrong
-    }
-
-    fn items(&mut self, old: Option<&Vec<Value>>, new: Option<&Vec<Value>>, list: &ListShape<'_>) -> Mismatches {
-        let mut wrong = Mismatches::default();
-        let mut pairs: BTreeMap<PathElement, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
-        for (is_new, items) in [(false, old), (true, new)] {
-            for (index, item) in items.into_iter().flatten().enumerate() {
-                match element_of(list, item) {
-                    Ok(element) => {
-                        let pair = pairs.entry(element).or_default();
-                        if is_new { pair.1.push(item) } else { pair.0.push(item) }
-                    }
-                    Err(message) => wrong.add(Mismatches::one(format!("element {index}: {message}"))),
-                }
-            }
-        }
-        for (element, (old, new)) in pairs {
-            match (old.as_slice(), new.as_slice()) {
-                ([] | [_], [] | [_]) => {
-                    wrong.add(self.below(element, old.first().copied(), new.first().copied(), list.item()));
-                }
-                // Items that are there twice cannot be told apart: they count as one leaf.
-                ([_, _, ..], [_, _, ..]) => {
-                    if old.len() != new.len() || old.iter().zip(&new).any(|(old, new)| !same(old, new)) {
-                        self.path.push(element);
-                        self.found.modified.insert(&self.path);
-                        self.path.pop();
-                    }
-                }
-                ([_, _, ..], _) => {
-                    if let Some(only) = new.first() {
-                        wrong.add(self.below(element.clone(), None, Some(only), list.item()));
-                    }
-                    self.path.push(element);
-                    self.found.removed.insert(&self.path);
-                    self.path.pop();
-                }
-                (_, [_, _, ..]) => {
-                    if let Some(only) = old.first() {
-                        wrong.add(self.below(element.clone(), Some(only), None, list.item()));
-                    }
-                    self.path.push(element);
-                    self.found.added.insert(&self.path);
-                    self.path.pop();
-                }
-            }
-        }
-        wrong
-    }
+    found
 }
 
 fn array(value: Option<&Value>) -> Option<&Vec<Value>> {

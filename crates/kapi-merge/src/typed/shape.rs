@@ -160,6 +160,7 @@ impl<'a> Shape<'a> {
             Self::Deduced | Self::Opaque => Some(Scalar::Any),
             Self::Text => Some(Scalar::Text),
             Self::Undeclared => None,
+            Self::Described { node, .. } if node.int_or_string => Some(Scalar::Any),
             Self::Described { node, .. } => match node.ty {
                 None => Some(Scalar::Any),
                 Some(Type::Integer | Type::Number) => Some(Scalar::Number),

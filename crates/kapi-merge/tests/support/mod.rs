@@ -1,6 +1,7 @@
 //! Reading the recordings.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use kapi_merge::{ApplyRequest, FieldSet, KindOrigin, UpdateRequest, keep_times_of_no_op};
 use kapi_schema::Schema;
@@ -30,6 +31,14 @@ pub(crate) struct Kind {
     /// What the server sets after ownership is noted, on create.
     set_later: &'static [&'static str],
 }
+
+static BUILT_IN: LazyLock<Value> = LazyLock::new(|| {
+    let mut builtin: Value = serde_json::from_str(include_str!("../schemas/builtin.json")).unwrap();
+    // Nothing in the document says so, but raw values are never looked into.
+    let raw = &mut builtin["components"]["io.k8s.apimachinery.pkg.runtime.RawExtension"];
+    raw["x-kubernetes-map-type"] = "atomic".into();
+    builtin
+});
 
 const VERSIONS: &[&str] = &["merge.example.com/v1", "merge.example.com/v2"];
 
@@ -65,10 +74,7 @@ impl Kind {
             "Namespace" => &["/spec/finalizers"],
             _ => &[],
         };
-        let mut builtin: Value = serde_json::from_str(include_str!("../schemas/builtin.json")).unwrap();
-        // Nothing in the document says so, but raw values are never looked into.
-        let raw = &mut builtin["components"]["io.k8s.apimachinery.pkg.runtime.RawExtension"];
-        raw["x-kubernetes-map-type"] = "atomic".into();
+        let builtin = &*BUILT_IN;
         let schema = Schema::parse_component(
             builtin["components"].as_object().unwrap(),
             builtin["roots"][name].as_str().unwrap(),

@@ -64,7 +64,7 @@ impl<'a> Checker<'a> {
             Kind::Select { operand, field, test, optional } => self.select(expr, operand, field, *test, *optional),
             Kind::Index { operand, index, optional } => self.index(expr.at, operand, index, *optional),
             Kind::Call { target, function, args } => self.call(expr.at, target.as_deref(), function, args),
-            Kind::Logic { and, terms } => self.logic(expr.at, *and, terms),
+            Kind::Logic { terms, .. } => self.logic(terms),
             Kind::Conditional(parts) => self.conditional(expr.at, parts),
             Kind::List(items) => self.list(items),
             Kind::Map(entries) => self.map(entries),
@@ -168,6 +168,11 @@ impl<'a> Checker<'a> {
                 return self.resolve(at, &qualified, &types, false);
             }
         }
+        if function == "format"
+            && let (Some(target), [list]) = (target, args)
+        {
+            return self.format(at, target, list);
+        }
         let method = target.is_some();
         let mut types = Vec::with_capacity(args.len() + 1);
         types.extend(target.map(|target| self.expr(target)));
@@ -176,6 +181,33 @@ impl<'a> Checker<'a> {
             return self.fault(at, format!("undeclared reference to '{function}' (in container '')"));
         }
         self.resolve(at, function, &types, method)
+    }
+
+    /// A format string may take items of several types, if they are the ones it asks for.
+    fn format(&mut self, at: u32, target: &Expr, list: &Expr) -> Ty<'a> {
+        let of = self.expr(target);
+        let (Kind::List(items), Kind::Literal(Literal::String(text))) = (&list.kind, &target.kind) else {
+            let args = match &list.kind {
+                Kind::List(items) => {
+                    items.iter().for_each(|(item, _)| drop(self.expr(item)));
+                    Ty::List(Arc::new(Ty::Dyn))
+                }
+                _ => self.expr(list),
+            };
+            return self.resolve(at, "format", &[of, args], true);
+        };
+        let types: Vec<Ty<'a>> = items
+            .iter()
+            .map(|(item, _)| {
+                let ty = self.expr(item);
+                self.known.resolve(&ty)
+            })
+            .collect();
+        if let Err((which, message)) = super::format::check(text, &types) {
+            let at = which.and_then(|which| items.get(which)).map_or(at, |(item, _)| item.at);
+            self.fault(at, message);
+        }
+        Ty::String
     }
 
     fn resolve(&mut self, at: u32, name: &str, args: &[Ty<'a>], method: bool) -> Ty<'a> {
@@ -227,17 +259,15 @@ impl<'a> Checker<'a> {
         ordered(&a) && ordered(&b) && (open(&a) || open(&b) || a == b || (number(&a) && number(&b)))
     }
 
-    fn logic(&mut self, at: u32, and: bool, terms: &[Expr]) -> Ty<'a> {
-        let types: Vec<Ty<'a>> = terms.iter().map(|term| self.expr(term)).collect();
-        if types.iter().all(|ty| self.known.fits(ty, &Ty::Bool)) {
-            return Ty::Bool;
+    fn logic(&mut self, terms: &[Expr]) -> Ty<'a> {
+        for term in terms {
+            let ty = self.expr(term);
+            if !self.known.fits(&ty, &Ty::Bool) {
+                let found = self.known.resolve(&ty);
+                self.fault(term.at, format!("expected type 'bool' but found '{found}'"));
+            }
         }
-        let wrong = types.iter().position(|ty| !self.known.clone().fits(ty, &Ty::Bool)).unwrap_or(0);
-        let pair: Vec<Ty<'a>> = match wrong {
-            0 => types.into_iter().take(2).collect(),
-            wrong => vec![Ty::Bool, types.into_iter().nth(wrong).unwrap_or(Ty::Dyn)],
-        };
-        self.no_overload(at, if and { "_&&_" } else { "_||_" }, &pair, false)
+        Ty::Bool
     }
 
     fn conditional(&mut self, at: u32, parts: &[Expr; 3]) -> Ty<'a> {
@@ -406,8 +436,10 @@ pub(super) fn dotted_name(expr: &Expr) -> Option<String> {
 
 /// Faults as cel-go prints them: with the line and a mark below it.
 pub(crate) fn display(source: &str, faults: &[Fault]) -> String {
-    let printed: Vec<String> = faults
-        .iter()
+    let mut sorted: Vec<&Fault> = faults.iter().collect();
+    sorted.sort_by_key(|fault| fault.at);
+    let printed: Vec<String> = sorted
+        .into_iter()
         .map(|fault| {
             let before: String = source.chars().take(fault.at as usize).collect();
             let line = before.matches('\n').count();

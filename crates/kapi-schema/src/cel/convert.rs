@@ -111,7 +111,7 @@ fn to_string<'a>(value: &Val<'a>) -> Evaluated<'a> {
 }
 
 /// CEL prints durations in seconds alone.
-fn seconds(nanos: i64) -> String {
+pub(super) fn seconds(nanos: i64) -> String {
     let printed = duration::format(nanos % 1_000_000_000);
     let fraction = printed.trim_start_matches('-');
     if nanos % 1_000_000_000 == 0 || !fraction.ends_with('s') {

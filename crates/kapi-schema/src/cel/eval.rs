@@ -8,7 +8,7 @@ use super::checker::{dotted_name, is_type_name};
 use super::library;
 use super::ops;
 use super::signatures;
-use super::value::{Error, Evaluated, Key, Text, Val, equal, fail};
+use super::value::{Error, Evaluated, Key, Pairs, Text, Val, equal, fail};
 
 /// The most work one evaluation may take.
 pub(crate) const CALL_LIMIT: u64 = 1_000_000;
@@ -209,20 +209,14 @@ impl<'a> Evaluator<'a> {
                 _ => Err(Error::NoSuchOverload),
             };
         }
-        let pairs: Vec<(Val<'a>, Val<'a>)> = match (range.items(), range.entries()) {
-            (Some(items), _) => {
-                let numbered = items?.into_iter().enumerate();
-                numbered.map(|(i, item)| (Val::Int(i64::try_from(i).unwrap_or(i64::MAX)), item)).collect()
-            }
-            (None, Some(entries)) => entries?,
-            _ => return Err(Error::NoSuchOverload),
-        };
+        let pairs = range.pairs().ok_or(Error::NoSuchOverload)?;
         let of_list = matches!(range, Val::List(_) | Val::ObjectList(..));
         match inner.kind {
             MacroKind::All | MacroKind::Exists => self.quantified(inner, of_list, pairs),
             MacroKind::ExistsOne => {
                 let mut count = 0;
-                for (key, value) in pairs {
+                for pair in pairs {
+                    let (key, value) = pair?;
                     self.spend(2)?;
                     count += usize::from(self.holds(inner, &inner.body, of_list, key, value)?);
                 }
@@ -233,10 +227,11 @@ impl<'a> Evaluator<'a> {
     }
 
     /// `all` and `exists`: an error counts only if no item decides.
-    fn quantified(&mut self, inner: &'a Macro, of_list: bool, pairs: Vec<(Val<'a>, Val<'a>)>) -> Evaluated<'a> {
+    fn quantified(&mut self, inner: &'a Macro, of_list: bool, pairs: Pairs<'a>) -> Evaluated<'a> {
         let deciding = inner.kind == MacroKind::Exists;
         let mut failed = None;
-        for (key, value) in pairs {
+        for pair in pairs {
+            let (key, value) = pair?;
             self.spend(3)?;
             match self.holds(inner, &inner.body, of_list, key, value) {
                 Ok(held) if held == deciding => return Ok(Val::Bool(deciding)),
@@ -248,10 +243,11 @@ impl<'a> Evaluator<'a> {
         failed.map_or(Ok(Val::Bool(!deciding)), Err)
     }
 
-    fn transformed(&mut self, inner: &'a Macro, of_list: bool, pairs: Vec<(Val<'a>, Val<'a>)>) -> Evaluated<'a> {
+    fn transformed(&mut self, inner: &'a Macro, of_list: bool, pairs: Pairs<'a>) -> Evaluated<'a> {
         let mut list = Vec::new();
         let mut map = BTreeMap::new();
-        for (key, value) in pairs {
+        for pair in pairs {
+            let (key, value) = pair?;
             self.spend(LIST_COST + 2)?;
             if let Some(filter) = &inner.filter
                 && !self.holds(inner, filter, of_list, key.clone(), value.clone())?

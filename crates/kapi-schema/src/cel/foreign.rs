@@ -14,6 +14,7 @@ use kube_cel::cel::{Context, ExecutionError, Value as Foreign};
 use super::eval::Evaluator;
 use super::library::text_cost;
 use super::value::{Error, Evaluated, Key, Val, fail};
+use crate::field::go_quote;
 
 thread_local! {
     static FUNCTIONS: Context<'static> = Context::default().with_all();
@@ -60,23 +61,103 @@ pub(super) fn call<'a>(run: &mut Evaluator<'a>, name: &str, method: bool, values
         catch_unwind(AssertUnwindSafe(|| Foreign::resolve(&expr, &scope)))
     });
     match result {
+        Ok(Ok(Foreign::Null)) if name == "format.named" => Ok(Val::Optional(None)),
+        Ok(Ok(value @ Foreign::Opaque(_))) if name == "format.named" => Ok(Val::some(from_foreign(value)?)),
         Ok(Ok(value)) => from_foreign(value),
         Ok(Err(error)) => Err(explain(name, values, error)),
         Err(_) => fail(format!("{name} could not be evaluated")),
     }
 }
 
+/// The libraries' complaints, in the words of the real ones.
 fn explain(name: &str, values: &[Val<'_>], error: ExecutionError) -> Error {
+    let ExecutionError::FunctionError { message, .. } = error else { return Error::NoSuchOverload };
     let argument = match values.first() {
-        Some(Val::String(text)) => text.to_string(),
-        _ => String::new(),
+        Some(Val::String(text)) => &**text,
+        _ => "",
     };
-    let _ = argument;
-    match error {
-        ExecutionError::FunctionError { message, .. } => Error::Message(message),
-        ExecutionError::NoSuchOverload | ExecutionError::UndeclaredReference(_) => Error::NoSuchOverload,
-        other => Error::Message(format!("{name}: {other}")),
+    let quoted = go_quote(argument);
+    Error::Message(match name {
+        "ip" | "ip.isCanonical" if argument.contains('%') => {
+            format!("IP address {quoted} with zone value is not allowed")
+        }
+        "ip" | "ip.isCanonical" if argument.to_ascii_lowercase().starts_with("::ffff:") => {
+            format!("IPv4-mapped IPv6 address {quoted} is not allowed")
+        }
+        "ip" | "ip.isCanonical" => {
+            format!("IP Address {quoted} parse error during conversion from string: {}", not_an_address(argument))
+        }
+        "cidr" => {
+            let reason = match argument.rsplit_once('/') {
+                None => "no '/'".to_owned(),
+                Some((address, bits)) if is_address(address) => match bits.parse::<u32>() {
+                    Ok(_) => "prefix length out of range".to_owned(),
+                    Err(_) => format!("bad bits after slash: {}", go_quote(bits)),
+                },
+                Some((address, _)) => not_an_address(address),
+            };
+            let text = "network address parse error during conversion from string";
+            format!("{text}: {text}: netip.ParsePrefix({quoted}): {reason}")
+        }
+        "containsIP" | "containsCIDR" => return Error::NoSuchOverload,
+        "asInteger" => "cannot convert value to integer".into(),
+        "quantity" => {
+            let known = argument.trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit() || c == '.');
+            if known {
+                "unable to parse quantity's suffix".into()
+            } else {
+                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".into()
+            }
+        }
+        "semver" => not_a_version(argument),
+        _ => message,
+    })
+}
+
+fn is_address(text: &str) -> bool {
+    text.parse::<std::net::IpAddr>().is_ok()
+}
+
+/// Why Go does not take a text for an address.
+fn not_an_address(text: &str) -> String {
+    let parts: Vec<&str> = text.split('.').collect();
+    let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    let reason = if text.contains(':') || !text.contains('.') {
+        "unable to parse IP".to_owned()
+    } else if parts.iter().any(|part| !digits(part)) {
+        "unexpected character".to_owned()
+    } else if parts.iter().any(|part| part.is_empty()) {
+        "IPv4 field must have at least one digit".to_owned()
+    } else if parts.iter().any(|part| part.len() > 1 && part.starts_with('0')) {
+        "IPv4 field has octet with leading zero".to_owned()
+    } else if parts.iter().any(|part| part.parse::<u8>().is_err()) {
+        "IPv4 field has value >255".to_owned()
+    } else if parts.len() < 4 {
+        "IPv4 address too short".to_owned()
+    } else {
+        "IPv4 address too long".to_owned()
+    };
+    format!("ParseAddr({}): {reason}", go_quote(text))
+}
+
+fn not_a_version(text: &str) -> String {
+    let parts: Vec<&str> = text.splitn(3, '.').collect();
+    if text.is_empty() {
+        return "Version string empty".into();
     }
+    if parts.len() != 3 {
+        return "No Major.Minor.Patch elements found".into();
+    }
+    for (name, part) in ["major", "minor"].iter().zip(&parts) {
+        if !part.bytes().all(|b| b.is_ascii_digit()) {
+            return format!("Invalid character(s) found in {name} number {}", go_quote(part));
+        }
+        if part.len() > 1 && part.starts_with('0') {
+            let title = if *name == "major" { "Major" } else { "Minor" };
+            return format!("{title} number must not contain leading zeroes {}", go_quote(part));
+        }
+    }
+    format!("Invalid character(s) found in patch number {}", go_quote(parts.get(2).unwrap_or(&"")))
 }
 
 fn to_foreign(value: &Val<'_>) -> Option<Foreign> {

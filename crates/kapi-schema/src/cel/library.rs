@@ -9,7 +9,7 @@ use regex::Regex;
 use super::ast::{Expr, Kind, Literal};
 use super::eval::Evaluator;
 use super::value::{Error, Evaluated, Val, compare, equal, fail};
-use super::{convert, foreign, lists, ops, strings, time};
+use super::{convert, foreign, lists, ops, strings, time, urls};
 use crate::gopattern;
 
 /// The regular expressions a rule names as constants, compiled once with it.
@@ -49,10 +49,9 @@ pub(super) fn text_cost(size: usize) -> u64 {
     size.div_ceil(10) as u64
 }
 
-/// What comparing two values costs.
+/// What comparing two values costs. Unlike cel-go, which refuses costly rules beforehand, all of them is counted.
 fn pair_cost(a: &Val<'_>, b: &Val<'_>) -> u64 {
-    let size = |value: &Val<'_>| value.size().unwrap_or(1);
-    text_cost(size(a).min(size(b)))
+    text_cost(a.weight().min(b.weight()))
 }
 
 /// Calls a function; for a method, the target is the first value.
@@ -74,7 +73,7 @@ pub(super) fn call<'a>(run: &mut Evaluator<'a>, name: &str, method: bool, values
             let work = match (a, b) {
                 (Val::String(x), Val::String(y)) => text_cost(x.len() + y.len()),
                 (Val::Bytes(x), Val::Bytes(y)) => text_cost(x.len() + y.len()),
-                _ => 1,
+                _ => (a.size().unwrap_or(0) + b.size().unwrap_or(0)).max(1) as u64,
             };
             run.spend(work)?;
             ops::arithmetic(name, a, b)
@@ -98,7 +97,9 @@ pub(super) fn call<'a>(run: &mut Evaluator<'a>, name: &str, method: bool, values
         }
         ("@in", [needle, hay]) => run.contains(needle, hay),
         ("size", [value]) => {
-            run.spend(1)?;
+            // Counting characters takes longer the more there are.
+            let long = matches!(value, Val::String(_)).then(|| value.weight() / 1024).unwrap_or_default();
+            run.spend(1 + long as u64)?;
             let size = value.size().ok_or(Error::NoSuchOverload)?;
             Ok(Val::Int(i64::try_from(size).unwrap_or(i64::MAX)))
         }
@@ -139,6 +140,9 @@ fn extended<'a>(run: &mut Evaluator<'a>, name: &str, method: bool, values: &[Val
     }
     if let Some(result) = lists::call(run, name, values) {
         return result;
+    }
+    if let Some(result) = urls::call(name, values) {
+        return run.spend(1).and(result);
     }
     foreign::call(run, name, method, values)
 }
@@ -186,7 +190,7 @@ fn duration_part<'a>(name: &str, nanos: i64) -> Evaluated<'a> {
         "getHours" => nanos / 3_600_000_000_000,
         "getMinutes" => nanos / 60_000_000_000,
         "getSeconds" => nanos / 1_000_000_000,
-        "getMilliseconds" => nanos / 1_000_000 % 1_000,
+        "getMilliseconds" => nanos / 1_000_000,
         _ => return Err(Error::NoSuchOverload),
     }))
 }

@@ -5,7 +5,7 @@
 //!   types, unify, checker   what a schema declares, and whether a rule fits it
 //!   signatures              the functions there are
 //!   value, eval, ops        evaluation on the object in place, with the work counted
-//!   library, strings, lists, convert, foreign    the functions themselves
+//!   library, strings, format, lists, urls, convert, foreign    the functions themselves
 //!   rules, walk             the rules of a schema, compiled once; running them over an object
 //!   fieldpath               the `fieldPath` of rules
 //! ```
@@ -20,6 +20,7 @@ mod convert;
 mod eval;
 pub(crate) mod fieldpath;
 mod foreign;
+mod format;
 mod lexer;
 mod library;
 mod lists;
@@ -31,6 +32,7 @@ mod strings;
 mod time;
 mod types;
 mod unify;
+mod urls;
 mod value;
 mod walk;
 

@@ -1,8 +1,9 @@
 //! Arithmetic, indexing and printing of values.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::value::{Error, Evaluated, Key, Val, equal, fail};
+use super::value::{Error, Evaluated, Key, Val, fail};
 use crate::schema::ListType;
 use crate::{duration, go};
 
@@ -68,22 +69,25 @@ fn concatenate<'a>(a: &Val<'a>, b: &Val<'a>) -> Evaluated<'a> {
         return Ok(Val::list(out));
     };
     let node = schema.node();
-    let same_keys = |x: &Val<'a>, y: &Val<'a>| {
-        node.list_map_keys.iter().all(|key| match (x.field(key), y.field(key)) {
-            (Ok(Some(x)), Ok(Some(y))) => equal(&x, &y),
-            (Ok(None), Ok(None)) => true,
-            _ => false,
-        })
-    };
-    for item in right {
-        let twin = match node.list_type {
+    let identity = |item: &Val<'a>| -> Option<Vec<Key>> {
+        match node.list_type {
             ListType::Atomic => None,
-            ListType::Set => out.iter().position(|known| equal(known, &item)),
-            ListType::Map => out.iter().position(|known| same_keys(known, &item)),
-        };
-        match twin.and_then(|at| out.get_mut(at)) {
+            ListType::Set => Some(vec![Key::of(item)?]),
+            ListType::Map => {
+                node.list_map_keys.iter().map(|key| Key::of(&item.field(key).ok()??)).collect::<Option<Vec<_>>>()
+            }
+        }
+    };
+    let mut places: BTreeMap<Vec<Key>, usize> =
+        out.iter().enumerate().filter_map(|(i, item)| Some((identity(item)?, i))).collect();
+    for item in right {
+        let own = identity(&item);
+        match own.as_ref().and_then(|own| places.get(own)).and_then(|at| out.get_mut(*at)) {
             Some(slot) => *slot = item,
-            None => out.push(item),
+            None => {
+                places.extend(own.map(|own| (own, out.len())));
+                out.push(item);
+            }
         }
     }
     Ok(Val::list(out))

@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::ast::Expr;
+use super::ast::{Expr, Kind};
 use super::checker::{check, display};
+use super::eval::Evaluator;
 use super::fieldpath;
 use super::library::Patterns;
 use super::parser::parse;
@@ -169,6 +170,10 @@ fn check_rule(rule: &Rule, ty: &Ty<'_>) -> RuleFault {
                 found.error = Some("cel expression must evaluate to a bool".into());
                 return found;
             }
+            if let Some(error) = impossible_constant(&expr) {
+                found.error = Some(format!("program instantiation failed: {error}"));
+                return found;
+            }
             found.uses_old_self = expr.uses("oldSelf");
         }
     }
@@ -179,5 +184,23 @@ fn check_rule(rule: &Rule, ty: &Ty<'_>) -> RuleFault {
             Ok(_) => Some("messageExpression must evaluate to a string".into()),
         };
     }
+    found
+}
+
+/// Conversions of constants are done when compiling; what is wrong with them is told then.
+fn impossible_constant(expr: &Expr) -> Option<String> {
+    let patterns = Patterns::default();
+    let mut found = None;
+    expr.walk(&mut |expr| {
+        let Kind::Call { target: None, function, args } = &expr.kind else { return };
+        let constant = matches!(args.as_slice(), [Expr { kind: Kind::Literal(_), .. }]);
+        let conversion = matches!(
+            function.as_str(),
+            "int" | "uint" | "double" | "bool" | "string" | "bytes" | "duration" | "timestamp"
+        );
+        if found.is_none() && constant && conversion {
+            found = Evaluator::new(Vec::new(), &patterns).eval(expr).err().map(|error| error.to_string());
+        }
+    });
     found
 }

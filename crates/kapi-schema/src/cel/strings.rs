@@ -68,6 +68,10 @@ fn plain<'a>(name: &str, text: &str, args: &[Val<'a>]) -> Option<Evaluated<'a>> 
         ("substring", [Val::Int(from)]) => substring(text, *from, None),
         ("substring", [Val::Int(from), Val::Int(to)]) => substring(text, *from, Some(*to)),
         ("trim", []) => Ok(Val::text(text.trim_matches(|c: char| c.is_whitespace() || c == '\u{85}'))),
+        ("format", [list]) => match list.items() {
+            Some(Ok(args)) => super::format::format(text, &args),
+            _ => Err(Error::NoSuchOverload),
+        },
         ("strings.quote", []) => Ok(Val::text(go_quote(text))),
         _ => return None,
     })
@@ -97,15 +101,9 @@ fn index_of<'a>(text: &str, part: &str, from: i64) -> Evaluated<'a> {
     if part.is_empty() {
         return Ok(Val::Int(from));
     }
-    match usize::try_from(from) {
-        Ok(start) if from < length(text) || text.is_empty() => {
-            let start = byte_of(text, start);
-            let found = text.get(start..).and_then(|rest| rest.find(part)).map(|at| at + start);
-            position(text, found)
-        }
-        Ok(_) if from == length(text) => Ok(Val::Int(-1)),
-        _ => fail(format!("index out of range: {from}")),
-    }
+    let Ok(start) = usize::try_from(from) else { return fail(format!("index out of range: {from}")) };
+    let start = byte_of(text, start);
+    position(text, text.get(start..).and_then(|rest| rest.find(part)).map(|at| at + start))
 }
 
 fn last_index_of<'a>(text: &str, part: &str, from: Option<i64>) -> Evaluated<'a> {
@@ -113,8 +111,11 @@ fn last_index_of<'a>(text: &str, part: &str, from: Option<i64>) -> Evaluated<'a>
         return Ok(Val::Int(from.unwrap_or_else(|| length(text))));
     }
     let Some(from) = from else { return position(text, text.rfind(part)) };
-    if from < 0 || from >= length(text) {
+    if from < 0 {
         return fail(format!("index out of range: {from}"));
+    }
+    if from >= length(text) {
+        return Ok(Val::Int(-1));
     }
     let end = byte_of(text, usize::try_from(from).unwrap_or(0)) + part.len();
     let end = (end..=text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());

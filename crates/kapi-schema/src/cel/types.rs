@@ -147,9 +147,6 @@ pub(crate) fn unescape(escaped: &str) -> Option<String> {
     {
         return Some(word.to_owned());
     }
-    if RESERVED.contains(&escaped) {
-        return None;
-    }
     let mut out = String::with_capacity(escaped.len());
     let mut rest = escaped;
     'next: while let Some(c) = rest.chars().next() {
@@ -206,7 +203,7 @@ mod tests {
             ("a__dot__b__slash__c", Some("a.b/c")),
             ("my__underscores__field", Some("my__field")),
             ("my_field", Some("my_field")),
-            ("in", None),
+            ("namespace", Some("namespace")),
         ];
         for (escaped, expected) in cases {
             assert_eq!(unescape(escaped).as_deref(), expected, "{escaped}");

@@ -1,7 +1,7 @@
 //! The values rules work on. What comes from an object is looked at in place, never copied.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -89,6 +89,7 @@ impl fmt::Display for Error {
 }
 
 pub(crate) type Evaluated<'a> = Result<Val<'a>, Error>;
+pub(crate) type Pairs<'a> = Box<dyn Iterator<Item = Result<(Val<'a>, Val<'a>), Error>> + 'a>;
 
 pub(crate) fn fail<T>(message: impl Into<String>) -> Result<T, Error> {
     Err(Error::Message(message.into()))
@@ -216,7 +217,8 @@ impl<'a> Val<'a> {
                     return self.entry(name);
                 }
                 let Some(property) = unescape(name) else { return Ok(None) };
-                let Some(json) = map.get(&property) else { return Ok(None) };
+                // A null is as good as nothing, even where null is allowed.
+                let Some(json) = map.get(&property).filter(|json| !json.is_null()) else { return Ok(None) };
                 match (what, property.as_str()) {
                     (ObjectKind::Metadata, _) => Ok(json.as_str().map(|text| Self::String(Text::Borrowed(text)))),
                     (ObjectKind::Resource, "metadata") => {
@@ -284,6 +286,61 @@ impl Key {
     }
 }
 
+impl<'a> Val<'a> {
+    /// What a macro goes over, one by one: index and item of a list, key and value of a map. None for other values.
+    pub(crate) fn pairs(&self) -> Option<Pairs<'a>> {
+        let number = |i: usize| Val::Int(i64::try_from(i).unwrap_or(i64::MAX));
+        match self {
+            Self::List(items) => {
+                let items = Arc::clone(items);
+                Some(Box::new((0..items.len()).filter_map(move |i| Some(Ok((number(i), items.get(i)?.clone()))))))
+            }
+            Self::ObjectList(items, schema) => {
+                let schema = *schema;
+                let each = items.iter().enumerate();
+                Some(Box::new(each.map(move |(i, item)| Ok((number(i), Self::of_item(item, schema)?)))))
+            }
+            Self::Map(map) => {
+                let map = Arc::clone(map);
+                let keys: Vec<Key> = map.keys().cloned().collect();
+                let each = keys.into_iter();
+                Some(Box::new(each.filter_map(move |key| Some(Ok((key.to_val(), map.get(&key)?.clone()))))))
+            }
+            Self::Object(map, ..) => {
+                let this = self.clone();
+                Some(Box::new(map.keys().filter_map(move |key| match this.field(key) {
+                    Ok(Some(value)) => Some(Ok((Self::String(Text::Borrowed(key)), value))),
+                    Ok(None) => None,
+                    Err(error) => Some(Err(error)),
+                })))
+            }
+            _ => None,
+        }
+    }
+
+    /// How much there is of a value, all the way down: what comparing it costs goes by this.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Self::String(text) => text.len(),
+            Self::Bytes(bytes) => bytes.len(),
+            Self::List(items) => items.iter().map(Val::weight).sum::<usize>() + 1,
+            Self::Map(map) => map.values().map(Val::weight).sum::<usize>() + map.len() + 1,
+            Self::ObjectList(items, _) => items.iter().map(json_weight).sum::<usize>() + 1,
+            Self::Object(map, ..) => map.values().map(json_weight).sum::<usize>() + map.len() + 1,
+            _ => 1,
+        }
+    }
+}
+
+fn json_weight(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(json_weight).sum::<usize>() + 1,
+        Value::Object(map) => map.values().map(json_weight).sum::<usize>() + map.len() + 1,
+        _ => 1,
+    }
+}
+
 /// Equality across kinds: numbers by worth, sets whatever their order, keyed lists by their keys.
 pub(crate) fn equal(a: &Val<'_>, b: &Val<'_>) -> bool {
     match (a, b) {
@@ -322,7 +379,19 @@ fn equal_lists(a: &Val<'_>, b: &Val<'_>) -> bool {
     if left.iter().zip(&right).all(|(a, b)| equal(a, b)) {
         return true;
     }
-    unordered(a) && left.iter().all(|a| right.iter().any(|b| equal(a, b)))
+    if !unordered(a) {
+        return false;
+    }
+    if let (Val::ObjectList(left, _), Val::ObjectList(right, _)) = (a, b) {
+        let sorted = |items: &[Value]| {
+            let mut printed: Vec<String> = items.iter().map(Value::to_string).collect();
+            printed.sort();
+            printed
+        };
+        return sorted(left) == sorted(right);
+    }
+    let keys = |items: &[Val<'_>]| items.iter().map(Key::of).collect::<Option<BTreeSet<Key>>>();
+    keys(&left).is_some_and(|left| Some(left) == keys(&right))
 }
 
 /// Order; none for what has none.

@@ -43,7 +43,7 @@ pub fn validate_crd(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     if old.is_none() {
         let name = crd.get("metadata").and_then(|metadata| metadata.get("name")).unwrap_or(&Value::Null);
         let wanted = format!("{}.{}", text(at(spec, "names"), "plural"), text(spec, "group"));
-        if *name != Value::from(wanted) {
+        if name.as_str() != Some(wanted.as_str()) {
             let detail = "must be spec.names.plural+\".\"+spec.group";
             errors.push(FieldError::invalid(&Path::new("metadata.name"), name, detail));
         }
@@ -75,6 +75,7 @@ fn at<'a>(value: &'a Value, key: &str) -> &'a Value {
 
 /// The versions, with what they all share taken out: the server judges that once, above them.
 struct Versions<'a> {
+    absent: bool,
     each: Vec<Map<String, Value>>,
     shared: [Option<&'a Value>; 4],
 }
@@ -94,7 +95,7 @@ impl<'a> Versions<'a> {
             }
             value.filter(|_| same)
         });
-        Self { each, shared }
+        Self { absent: at(spec, "versions").is_null(), each, shared }
     }
 }
 
@@ -162,7 +163,7 @@ fn spec_errors(spec: &Value, path: &Path, errors: &mut Vec<FieldError>) {
 fn schema_errors(openapi: Option<&Value>, has_status: bool, path: &Path, errors: &mut Vec<FieldError>) {
     let Some(openapi) = openapi else { return };
     if has_status && let Some(map) = openapi.as_object() {
-        let said = |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && *value != Value::from("");
+        let said = |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && value != "";
         let ty = text(openapi, "type");
         let stray = map.iter().any(|(key, value)| said(value) && !ROOT_KEYWORDS.iter().any(|(_, known)| known == key));
         if !ty.is_empty() && ty != "object" {
@@ -190,8 +191,15 @@ fn counts(versions: &Versions<'_>, path: &Path, errors: &mut Vec<FieldError>) {
     }
     let storage = versions.each.iter().filter(|version| version.get("storage") == Some(&Value::Bool(true))).count();
     if storage != 1 {
-        let printed = if versions.each.is_empty() { "null".into() } else { internal::versions(&versions.each) };
+        let printed = if versions.absent { "null".into() } else { internal::versions(&versions.each) };
         errors.push(internal::invalid(&path, printed, "must have exactly one version marked as storage version"));
+    }
+    // The first version is also the version the oldest clients saw, and is judged once more as such.
+    if let Some(first) = names.first().and_then(|name| name.as_str()).filter(|name| !name.is_empty()) {
+        let wrong = dns1035_label(first);
+        if !wrong.is_empty() {
+            errors.push(FieldError::invalid(&Path::new("spec.version"), &Value::from(first), wrong.join(",")));
+        }
     }
 }
 

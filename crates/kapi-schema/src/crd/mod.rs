@@ -90,3 +90,22 @@ pub fn crd_defaults(crd: &mut Value) {
         }
     }
 }
+
+/// Makes a CRD ready to replace another: the status stays, and remembers a new storage version.
+pub fn crd_prepare_update(crd: &mut Value, old: &Value) {
+    let Some(crd) = crd.as_object_mut() else { return };
+    let mut status = old.get("status").cloned().unwrap_or_else(|| json!({}));
+    let versions = crd.get("spec").and_then(|spec| spec.get("versions")).and_then(Value::as_array);
+    let storage = versions.into_iter().flatten().filter(|version| version.get("storage") == Some(&Value::Bool(true)));
+    let names: Vec<Value> = storage.filter_map(|version| version.get("name")).cloned().collect();
+    if let Some(status) = status.as_object_mut()
+        && let Some(stored) = status.entry("storedVersions").or_insert_with(|| json!([])).as_array_mut()
+    {
+        for name in names {
+            if !stored.contains(&name) {
+                stored.push(name);
+            }
+        }
+    }
+    crd.insert("status".into(), status);
+}

@@ -17,7 +17,7 @@ enum Level {
 pub(super) fn unreadable(schema: &Value) -> Option<String> {
     let map = schema.as_object()?;
     for key in ["id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"] {
-        if map.get(key).is_some_and(|value| !value.is_null() && *value != Value::from("")) {
+        if map.get(key).is_some_and(|value| !value.is_null() && *value != "") {
             let name = if key == "$schema" { "schema" } else { key };
             return Some(format!("OpenAPIV3Schema '{name}' is not supported"));
         }

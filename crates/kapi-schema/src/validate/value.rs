@@ -114,10 +114,12 @@ impl Findings {
     ) {
         let node = schema.node();
         if value.is_null() {
-            if let Some(ty) = node.ty
-                && !node.nullable
-            {
-                self.wrong_type(trail, ty.name(), "null");
+            let expected = match node.ty {
+                None if node.int_or_string => Some("integer,string"),
+                ty => ty.map(Type::name),
+            };
+            if let Some(expected) = expected.filter(|_| !node.nullable) {
+                self.wrong_type(trail, expected, "null");
             } else {
                 self.passed += 1;
             }
@@ -125,7 +127,7 @@ impl Findings {
             return;
         }
         let format = node.format.as_deref().filter(|format| formats::is_known(format));
-        if node.ty.is_some() || format.is_some() {
+        if node.ty.is_some() || node.int_or_string || format.is_some() {
             self.ty(value, node, format, trail);
             self.passed += 1;
         }
@@ -138,19 +140,22 @@ impl Findings {
                 }
                 self.passed += 2;
             }
-            Value::Array(items) => self.list(value, items, schema, trail, before),
+            Value::Array(items) => self.list(items, schema, trail, before),
             _ => {}
         }
         self.enumeration(value, node, trail);
         self.passed += 1;
         if let Value::Object(map) = value {
-            self.object(value, map, schema, trail, before);
+            self.object(map, schema, trail, before);
             self.passed += 1;
         }
         self.passed += 1;
     }
 
     fn ty(&mut self, value: &Value, node: &Node, format: Option<&str>, trail: &Trail<'_>) {
+        if node.int_or_string && node.ty.is_none() {
+            return self.int_or_string(value, trail);
+        }
         let expected = node.ty.map_or("", Type::name);
         let (found, fits) = match value {
             Value::Bool(_) => ("boolean", node.ty == Some(Type::Boolean)),
@@ -183,6 +188,21 @@ impl Findings {
             self.passed += 1;
         } else {
             self.wrong_type(trail, expected, found);
+        }
+    }
+
+    fn int_or_string(&mut self, value: &Value, trail: &Trail<'_>) {
+        let found = match value {
+            Value::String(_) => None,
+            Value::Number(n) if n.as_f64().is_some_and(|f| f.fract() == 0.0) => None,
+            Value::Number(_) => Some("number"),
+            Value::Bool(_) => Some("boolean"),
+            Value::Array(_) => Some("array"),
+            Value::Object(_) | Value::Null => Some("object"),
+        };
+        match found {
+            Some(found) => self.wrong_type(trail, "integer,string", found),
+            None => self.passed += 1,
         }
     }
 
@@ -220,7 +240,6 @@ impl Findings {
 
     fn list<'a>(
         &mut self,
-        value: &Value,
         items: &'a [Value],
         schema: SchemaRef<'a>,
         trail: &Trail<'_>,
@@ -247,7 +266,6 @@ impl Findings {
         if node.unique_items && has_duplicates(items) {
             self.invalid(trail, &Value::Null, "shouldn't contain duplicates");
         }
-        let _ = value;
         self.passed += 2;
     }
 
@@ -269,7 +287,6 @@ impl Findings {
 
     fn object<'a>(
         &mut self,
-        value: &'a Value,
         map: &'a Map<String, Value>,
         schema: SchemaRef<'a>,
         trail: &Trail<'_>,
@@ -314,7 +331,6 @@ impl Findings {
                 self.add(Fault { kind: ErrorKind::Required, at: Some(at), value: None, detail: String::new() });
             }
         }
-        let _ = value;
     }
 
     /// `anyOf`, `oneOf`, `allOf` and `not`. Nothing in them is ratcheted.

@@ -147,8 +147,7 @@ def record_cel(table):
                     continue
                 index = int(field.split("properties[p")[1].split("]")[0])
                 message = cause["message"]
-                if "): " in message or "Invalid value" in message:
-                    message = message[message.index("compilation failed") if "compilation failed" in message else message.rindex(": ") + 2:]
+                message = message.split("}: ", 1)[-1]
                 found.setdefault(live[index], {})["compile"] = message
         else:
             raise SystemExit("still refused: " + refused["message"])

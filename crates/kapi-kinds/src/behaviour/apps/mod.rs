@@ -79,13 +79,15 @@ fn validate_selector_and_template(spec: &Value, path: &Path, kind: &str, templat
     }
     let template = spec.get("template").unwrap_or(&Value::Null);
     let path = path.child("template");
-    match selector.map(|selector| meta::matches(selector, dig(template, &["metadata", "labels"]))) {
-        Some(None) => {
+    // No selector at all matches nothing.
+    let labels = dig(template, &["metadata", "labels"]);
+    match selector.map_or(Some(false), |selector| meta::matches(selector, labels)) {
+        None => {
             let shown = show_selector(selector.unwrap_or(&Value::Null));
             errors.push(invalid_shown(&at, shown, "invalid label selector"));
         }
         matched => {
-            if matched == Some(Some(false)) {
+            if matched == Some(false) {
                 refuse_labels(template, &path, errors);
             }
             validate_template_of(&TemplateOf { kind: template_kind, template, path: &path }, errors);

@@ -145,12 +145,12 @@ fn validate_selector_and_template(spec: &Value, path: &Path, errors: &mut Errors
     let path = path.child("template");
     let template = with_claim_volumes(spec);
     let labels = dig(&template, &["metadata", "labels"]);
-    match selector.map(|selector| meta::matches(selector, labels)) {
-        Some(None) => {
+    match selector.map_or(Some(false), |selector| meta::matches(selector, labels)) {
+        None => {
             errors.push(invalid_shown(&at, super::show_selector(selector.unwrap_or(&Value::Null)), ""));
         }
         matched => {
-            if matched == Some(Some(false)) {
+            if matched == Some(false) {
                 super::refuse_labels(&template, &path, errors);
             }
             validate_template(&template, &path, errors);

@@ -3,7 +3,7 @@
 use kapi_schema::field::{FieldError, Path};
 use serde_json::Value;
 
-use super::super::check::{Errors, invalid_unshown, nonnegative, qualified_name, supported};
+use super::super::check::{Errors, invalid_shown, invalid_unshown, nonnegative, qualified_name, supported};
 use super::super::value::{dig, int, list, present, text};
 
 const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];
@@ -99,7 +99,8 @@ fn validate_exit_codes(codes: &Value, names: &[&str], path: &Path, errors: &mut 
 
 pub(super) fn validate_success(spec: &Value, policy: &Value, path: &Path, errors: &mut Errors) {
     if text(spec, "completionMode") != "Indexed" {
-        errors.push(FieldError::invalid(path, policy, "requires indexed completion mode"));
+        let shown = format!("{{\"Rules\":{}}}", show_rules(list(policy, "rules")));
+        errors.push(invalid_shown(path, shown, "requires indexed completion mode"));
         return;
     }
     let path = path.child("rules");
@@ -115,6 +116,17 @@ pub(super) fn validate_success(spec: &Value, policy: &Value, path: &Path, errors
     for (i, rule) in rules.iter().enumerate() {
         validate_success_rule(rule, completions, &path.index(i), errors);
     }
+}
+
+fn show_rules(rules: &[Value]) -> String {
+    let rules: Vec<String> = rules
+        .iter()
+        .map(|rule| {
+            let (indexes, count) = (dig(rule, &["succeededIndexes"]), dig(rule, &["succeededCount"]));
+            format!("{{\"SucceededIndexes\":{indexes},\"SucceededCount\":{count}}}")
+        })
+        .collect();
+    format!("[{}]", rules.join(","))
 }
 
 fn validate_success_rule(rule: &Value, completions: i64, path: &Path, errors: &mut Errors) {

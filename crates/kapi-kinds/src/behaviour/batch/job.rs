@@ -1,12 +1,12 @@
 //! Jobs.
 
 use kapi_schema::field::{FieldError, Path};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::super::apps::{immutable_selector, name_warnings, refuse_labels, show_selector};
 use super::super::check::{Errors, immutable, invalid_shown};
 use super::super::pod::spec_warnings;
-use super::super::value::{default_zero, dig, flag, int, keep, map_mut, present, reach_mut, same, set, text};
+use super::super::value::{default_zero, dig, entries, flag, int, keep, map_mut, present, reach_mut, same, set, text};
 use super::super::{Behaviour, status};
 use super::{job_spec, job_status};
 use crate::meta;
@@ -42,10 +42,17 @@ pub(super) fn behaviour() -> Behaviour {
 
 fn defaults(job: &mut Value) {
     let labels = dig(job, &["spec", "template", "metadata", "labels"]).clone();
+    let manual = flag(dig(job, &["spec"]), "manualSelector");
     if labels.is_object()
         && let Some(meta) = job.get_mut("metadata")
+        && entries(meta, "labels").next().is_none()
     {
+        let (name, uid) = (text(meta, "name").to_owned(), text(meta, "uid").to_owned());
         default_zero(meta, "labels", labels);
+        // In Kubernetes the two are one map from here on, so what the template gets the Job gets.
+        if let Some(labels) = map_mut(meta, "labels").filter(|_| !manual && !uid.is_empty()) {
+            add_generated(labels, &name, &uid);
+        }
     }
     if let Some(spec) = job.get_mut("spec") {
         job_spec::defaults(spec);
@@ -63,17 +70,21 @@ fn generate_selector(job: &mut Value) {
     let Some(spec) = job.get_mut("spec") else { return };
     let labels = reach_mut(spec, &["template", "metadata"]).and_then(|meta| map_mut(meta, "labels"));
     if let Some(labels) = labels {
-        for key in NAME_LABELS {
-            labels.entry(key).or_insert_with(|| name.clone().into());
-        }
-        for key in UID_LABELS {
-            labels.entry(key).or_insert_with(|| uid.clone().into());
-        }
+        add_generated(labels, &name, &uid);
     }
     if let Some(selector) = reach_mut(spec, &["selector", "matchLabels"])
         && selector.get(UID_LABELS[1]).is_none()
     {
         set(selector, UID_LABELS[1], uid);
+    }
+}
+
+fn add_generated(labels: &mut Map<String, Value>, name: &str, uid: &str) {
+    for key in NAME_LABELS {
+        labels.entry(key).or_insert_with(|| name.into());
+    }
+    for key in UID_LABELS {
+        labels.entry(key).or_insert_with(|| uid.into());
     }
 }
 
@@ -119,7 +130,7 @@ fn validate_generated_selector(job: &Value, prefixed_labels: bool, errors: &mut 
     }
     let labels = dig(spec, &["template", "metadata", "labels"]);
     let path = Path::new("spec.template.metadata.labels");
-    let mut expected = serde_json::Map::new();
+    let mut expected = Map::new();
     let checked = if prefixed_labels { 2 } else { 1 };
     for i in 0..checked {
         for (key, value) in [(UID_LABELS.get(i), uid), (NAME_LABELS.get(i), name)] {

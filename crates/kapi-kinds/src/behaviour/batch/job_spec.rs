@@ -147,7 +147,7 @@ fn validate_completion_mode(spec: &Value, path: &Path, errors: &mut Errors) {
 }
 
 /// A path such as `example.com/controller`.
-fn validate_domain_path(value: &str, path: &Path, errors: &mut Errors) {
+pub(in super::super) fn validate_domain_path(value: &str, path: &Path, errors: &mut Errors) {
     if value.is_empty() {
         errors.push(FieldError::required(path, ""));
         return;

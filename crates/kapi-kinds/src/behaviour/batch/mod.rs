@@ -9,6 +9,8 @@ mod job_status;
 
 use super::Behaviour;
 
+pub(super) use job_spec::validate_domain_path;
+
 pub(super) fn behaviour(kind: &str) -> Option<Behaviour> {
     Some(match kind {
         "Job" => job::behaviour(),

@@ -62,3 +62,22 @@ fn validate(object: &Value) -> Errors {
     }
     errors
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_config_map_holds_a_megabyte() {
+        let full = "x".repeat(MAX_SIZE);
+        assert!(validate(&json!({"data": {"a": full}})).is_empty());
+        let errors = validate(&json!({"data": {"a": full, "b": "x"}}));
+        assert_eq!(errors.len(), 1);
+        assert_eq!(
+            errors.first().map(FieldError::body).as_deref(),
+            Some("Too long: may not be more than 1048576 bytes")
+        );
+    }
+}

@@ -16,6 +16,8 @@ mod volume;
 
 use serde_json::Value;
 
+pub(super) use volume::validate_driver_name;
+
 use super::value::{dig, text};
 use super::{Behaviour, apps, pod};
 

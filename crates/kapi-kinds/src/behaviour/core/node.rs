@@ -1,18 +1,21 @@
 //! Nodes.
 
 use kapi_schema::field::{FieldError, Path};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::check::{Errors, cidr, invalid_shown, parse_cidr};
 use super::super::pod::{validate_amount, validate_taint_effect};
-use super::super::value::{dig, entries, flag, keep, list, present, remove, set, text, texts};
+use super::super::value::{dig, entries, flag, keep, list, present, reach_mut, remove, set, sync_plural, text, texts};
 use super::super::{Behaviour, status};
 use crate::meta;
 
 pub(super) fn behaviour() -> Behaviour {
     Behaviour {
         default: defaults,
-        prepare_create: |node| drop_config(node),
+        prepare_create: |node| {
+            drop_config(node);
+            taint_until_ready(node);
+        },
         prepare_update: |new, old| {
             status::keep_status(new, old);
             if present(dig(old, &["spec"]), "configSource").is_none()
@@ -38,6 +41,18 @@ pub(super) fn behaviour() -> Behaviour {
     }
 }
 
+/// Nothing is scheduled to a node before its kubelet has reported.
+fn taint_until_ready(node: &mut Value) {
+    let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+    let Some(spec) = reach_mut(node, &["spec"]) else { return };
+    let mut taints = list(spec, "taints").to_vec();
+    let known = |other: &Value| ["key", "effect"].iter().all(|field| text(other, field) == text(&taint, field));
+    if !taints.iter().any(known) {
+        taints.push(taint);
+        set(spec, "taints", taints);
+    }
+}
+
 /// Configuration through the API went away; its fields are dropped.
 fn drop_config(node: &mut Value) {
     if let Some(spec) = node.get_mut("spec") {
@@ -50,12 +65,7 @@ fn drop_config(node: &mut Value) {
 
 fn defaults(node: &mut Value) {
     if let Some(spec) = node.get_mut("spec") {
-        let (one, many) = (text(spec, "podCIDR").to_owned(), texts(spec, "podCIDRs").first().map(|c| (*c).to_owned()));
-        match (one.is_empty(), many) {
-            (false, None) => set(spec, "podCIDRs", vec![one]),
-            (_, Some(first)) => set(spec, "podCIDR", first),
-            _ => {}
-        }
+        sync_plural(spec, "podCIDR", "podCIDRs", |cidr| cidr.into());
     }
     if let Some(status) = node.get_mut("status")
         && let Some(capacity) = present(status, "capacity").cloned()
@@ -76,7 +86,15 @@ fn validate(node: &Value) -> Errors {
     }
     let families: Vec<Option<bool>> =
         cidrs.iter().map(|value| parse_cidr(value).map(|(address, _)| address.is_ipv4())).collect();
-    if families.len() > 2 || matches!(families.as_slice(), [a, b] if a == b) {
+    let bad = families.iter().position(Option::is_none);
+    if let Some((i, value)) = bad.and_then(|i| Some((i, cidrs.get(i)?))).filter(|_| cidrs.len() > 1) {
+        let detail = format!(
+            "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{i}]: <nil> (invalid CIDR address: {value})"
+        );
+        errors.push(FieldError::internal(&path, detail));
+    }
+    let dual = bad.is_none() && families.contains(&Some(true)) && families.contains(&Some(false));
+    if cidrs.len() > 2 || (cidrs.len() > 1 && !dual) {
         let detail = "may specify no more than one CIDR for each IP family";
         errors.push(FieldError::invalid(&path, dig(spec, &["podCIDRs"]), detail));
     }
@@ -112,8 +130,10 @@ fn validate_taints(node: &Value, errors: &mut Errors) {
 }
 
 fn validate_capacity(node: &Value, errors: &mut Errors) {
-    for (name, amount) in entries(dig(node, &["status"]), "capacity") {
-        validate_amount(name, amount, &Path::new(format!("status.capacity.{name}")), errors);
+    for field in ["capacity", "allocatable"] {
+        for (name, amount) in entries(dig(node, &["status"]), field) {
+            validate_amount(name, amount, &Path::new(format!("status.{field}.{name}")), errors);
+        }
     }
 }
 

@@ -69,10 +69,10 @@ fn validate(secret: &Value) -> Errors {
     };
     let missing = |key: &str| data.get(key).is_none();
     match text(secret, "type") {
-        "kubernetes.io/service-account-token" => {
-            if text(dig(secret, &["metadata", "annotations"]), SERVICE_ACCOUNT).is_empty() {
-                errors.push(FieldError::required(&Path::new("metadata.annotations").key(SERVICE_ACCOUNT), ""));
-            }
+        "kubernetes.io/service-account-token"
+            if text(dig(secret, &["metadata", "annotations"]), SERVICE_ACCOUNT).is_empty() =>
+        {
+            errors.push(FieldError::required(&Path::new("metadata.annotations").key(SERVICE_ACCOUNT), ""));
         }
         "kubernetes.io/dockercfg" => validate_json(data, ".dockercfg", &path, &mut errors),
         "kubernetes.io/dockerconfigjson" => validate_json(data, ".dockerconfigjson", &path, &mut errors),

@@ -32,7 +32,12 @@ pub(super) fn behaviour() -> Behaviour {
         prepare_status: status::keep_spec,
         validate,
         validate_update: |new, old| {
-            let mut errors = service_update::validate(new, old);
+            let mut errors = Vec::new();
+            service_ips::validate(dig(new, &["spec"]), &Path::new("spec"), &mut errors);
+            if !errors.is_empty() {
+                return errors;
+            }
+            errors.extend(service_update::validate(new, old));
             errors.extend(validate(new));
             errors
         },
@@ -107,6 +112,11 @@ fn validate(service: &Value) -> Errors {
     let mut errors = Vec::new();
     let path = Path::new("spec");
     let spec = service.get("spec").unwrap_or(&Value::Null);
+    // Addresses are allocated before anything else is looked at, so what is wrong with them stands alone.
+    service_ips::validate(spec, &path, &mut errors);
+    if !errors.is_empty() {
+        return errors;
+    }
     let kind = text(spec, "type");
     let headless = is_headless(spec);
     let ports = list(spec, "ports");
@@ -120,7 +130,6 @@ fn validate(service: &Value) -> Errors {
     }
     meta::validate_labels(present(spec, "selector"), &path.child("selector"), &mut errors);
     validate_affinity(spec, &path, &mut errors);
-    service_ips::validate(spec, &path, &mut errors);
     for (i, address) in texts(spec, "externalIPs").iter().enumerate() {
         let path = path.child("externalIPs").index(i);
         if parse_ip(address).is_none() {
@@ -303,7 +312,12 @@ fn validate_traffic(spec: &Value, kind: &str, path: &Path, errors: &mut Errors) 
         None => {}
     }
     if let Some(distribution) = present(spec, "trafficDistribution").and_then(Value::as_str) {
-        supported(distribution, &path.child("trafficDistribution"), &["PreferClose"], errors);
+        supported(
+            distribution,
+            &path.child("trafficDistribution"),
+            &["PreferClose", "PreferSameZone", "PreferSameNode"],
+            errors,
+        );
     }
 }
 

@@ -4,18 +4,20 @@ use kapi_schema::field::{FieldError, Path};
 use serde_json::{Value, json};
 
 use super::super::check::{Errors, ip, supported};
-use super::super::value::{dig, list, present, set, text, texts};
+use super::super::value::{dig, list, present, remove, set, text, texts};
 use super::service::is_headless;
 
 /// Fills plural from singular addresses, and families from what is known. Clusters here speak IPv4 first.
 pub(super) fn infer(service: &mut Value, old: Option<&Value>) {
     let Some(spec) = service.get_mut("spec") else { return };
-    if text(spec, "type") == "ExternalName" {
-        return;
-    }
     let address = text(spec, "clusterIP").to_owned();
     if !address.is_empty() && list(spec, "clusterIPs").is_empty() {
         set(spec, "clusterIPs", vec![address.clone()]);
+    }
+    if text(spec, "type") == "ExternalName" {
+        // Kubernetes defaults it by mistake and hides it when reading.
+        remove(spec, "internalTrafficPolicy");
+        return;
     }
     let selectorless = address == "None" && list_is_empty_map(spec, "selector");
     if present(spec, "ipFamilyPolicy").is_none() {

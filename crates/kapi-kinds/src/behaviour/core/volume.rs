@@ -151,7 +151,7 @@ fn validate_source(spec: &Value, path: &Path, errors: &mut Errors) {
 }
 
 /// Checks the name of a CSI driver.
-fn validate_driver_name(name: &str, path: &Path, errors: &mut Errors) {
+pub(in super::super) fn validate_driver_name(name: &str, path: &Path, errors: &mut Errors) {
     if name.is_empty() {
         errors.push(FieldError::required(path, ""));
     }

@@ -4,7 +4,7 @@ use kapi_schema::field::{FieldError, Path};
 use serde_json::{Value, json};
 
 use crate::behaviour::check::{Errors, each, positive, supported};
-use crate::behaviour::value::{dig, int, items_mut, list, present, text, texts};
+use crate::behaviour::value::{dig, entries, int, items_mut, list, present, text, texts};
 use crate::meta;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -141,6 +141,20 @@ fn validate_label_keys(term: &Value, path: &Path, errors: &mut Errors) {
         for (i, key) in keys.iter().enumerate() {
             meta::validate_label_key(key, &path.index(i), errors);
         }
+    }
+    let wanted = texts(term, "matchLabelKeys");
+    let mut keys: Vec<&str> = selector
+        .into_iter()
+        .flat_map(|selector| entries(selector, "matchLabels"))
+        .map(|(key, _)| key.as_str())
+        .collect();
+    for requirement in selector.map(|selector| list(selector, "matchExpressions")).unwrap_or_default() {
+        let key = text(requirement, "key");
+        if let Some(i) = wanted.iter().rposition(|wanted| *wanted == key).filter(|_| keys.contains(&key)) {
+            let detail = "exists in both matchLabelKeys and labelSelector";
+            errors.push(FieldError::invalid(&path.index(i), &key.into(), detail));
+        }
+        keys.push(key);
     }
     let mismatched = texts(term, "mismatchLabelKeys");
     for (i, key) in texts(term, "matchLabelKeys").iter().enumerate() {

@@ -38,9 +38,6 @@ pub(super) fn validate_containers(containers: &[Value], pod: &Pod<'_>, path: &Pa
         }
         names.push(name);
         validate_life(container, pod, &path, errors);
-        if present(container, "restartPolicy").is_some() {
-            errors.push(FieldError::forbidden(&path.child("restartPolicy"), "may not be set for non-init containers"));
-        }
     }
     unique_host_ports(containers, path, errors);
 }
@@ -161,21 +158,21 @@ fn validate_common(container: &Value, pod: &Pod<'_>, path: &Path, errors: &mut E
     }
 }
 
-fn validate_resize_policy(policies: &[Value], restart_policy: &str, path: &Path, errors: &mut Errors) {
+fn validate_resize_policy(policies: &[Value], restart_policy: &str, at: &Path, errors: &mut Errors) {
     let mut seen = Vec::new();
     for (i, policy) in policies.iter().enumerate() {
-        let path = path.index(i);
+        let path = at.index(i);
         let resource = text(policy, "resourceName");
         if seen.contains(&resource) {
             errors.push(FieldError::duplicate(&path, &resource.into()));
         }
         seen.push(resource);
-        one_of(resource, &path, &["cpu", "memory"], errors);
+        one_of(resource, at, &["cpu", "memory"], errors);
         let restart = text(policy, "restartPolicy");
-        one_of(restart, &path, &["NotRequired", "RestartContainer"], errors);
+        one_of(restart, at, &["NotRequired", "RestartContainer"], errors);
         if restart_policy == "Never" && restart != "NotRequired" {
             errors.push(FieldError::invalid(
-                &path,
+                at,
                 &restart.into(),
                 "must be 'NotRequired' when `restartPolicy` is 'Never'",
             ));

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::resources;
-use crate::behaviour::value::{default, default_zero, dig, flag, int, items_mut, map_mut, text};
+use crate::behaviour::value::{
+    default, default_zero, dig, flag, int, items_mut, list, map_mut, present, remove, set, sync_plural, text,
+};
 
 const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
@@ -16,8 +18,15 @@ pub(crate) fn default_template(template: &mut Value) {
 
 /// Defaults of a pod: those of its template, and some that would break stored templates if they had them.
 pub(super) fn default_pod(pod: &mut Value) {
+    if let Some(status) = pod.get_mut("status") {
+        sync_plural(status, "podIP", "podIPs", |ip| json!({"ip": ip}));
+    }
     let Some(spec) = pod.get_mut("spec") else { return };
     default_spec(spec);
+    // Kubernetes takes a negative grace period for the shortest there is.
+    if int(spec, "terminationGracePeriodSeconds").is_some_and(|seconds| seconds < 0) {
+        set(spec, "terminationGracePeriodSeconds", 1);
+    }
     for kind in ["containers", "initContainers"] {
         for container in items_mut(spec, kind) {
             requests_from_limits(container);
@@ -68,6 +77,7 @@ fn default_pod_resources(spec: &mut Value) {
 }
 
 fn default_spec(spec: &mut Value) {
+    drop_disabled(spec);
     default_zero(spec, "dnsPolicy", "ClusterFirst");
     default_zero(spec, "restartPolicy", "Always");
     default(spec, "securityContext", Value::Object(Map::new()));
@@ -85,6 +95,39 @@ fn default_spec(spec: &mut Value) {
     resources::round_up(spec.get_mut("overhead"));
     for kind in ["limits", "requests"] {
         resources::round_up(spec.get_mut("resources").and_then(|resources| resources.get_mut(kind)));
+    }
+}
+
+/// What is behind feature gates that are closed is dropped before anybody looks at it: restart rules of containers
+/// (but for sidecars), and volumes made of images.
+fn drop_disabled(spec: &mut Value) {
+    for kind in CONTAINERS {
+        for container in items_mut(spec, kind) {
+            if kind != "initContainers" || text(container, "restartPolicy") != "Always" {
+                remove(container, "restartPolicy");
+            }
+            remove(container, "restartPolicyRules");
+        }
+    }
+    let images: Vec<String> = list(spec, "volumes")
+        .iter()
+        .filter(|volume| present(volume, "image").is_some())
+        .map(|volume| text(volume, "name").to_owned())
+        .collect();
+    if images.is_empty() {
+        return;
+    }
+    let drop_named = |of: &mut Value, field: &str| {
+        if let Some(items) = of.get_mut(field).and_then(Value::as_array_mut) {
+            items.retain(|item| !images.iter().any(|image| image == text(item, "name")));
+            if items.is_empty() {
+                remove(of, field);
+            }
+        }
+    };
+    drop_named(spec, "volumes");
+    for kind in CONTAINERS {
+        items_mut(spec, kind).for_each(|container| drop_named(container, "volumeMounts"));
     }
 }
 
@@ -181,10 +224,6 @@ fn default_volume(volume: &mut Value) {
         }
     }
     default_volume_source(volume);
-    if let Some(image) = volume.get_mut("image").filter(|image| image.is_object()) {
-        let policy = pull_policy(text(image, "reference"));
-        default_zero(image, "pullPolicy", policy);
-    }
     if let Some(spec) = volume.get_mut("ephemeral").and_then(|e| e.get_mut("volumeClaimTemplate")?.get_mut("spec")) {
         default(spec, "volumeMode", "Filesystem");
     }
@@ -216,12 +255,12 @@ pub(crate) fn default_volume_source(source: &mut Value) {
 }
 
 /// Images are pulled always when they are `latest`, else when they are missing.
-pub(crate) fn pull_policy(image: &str) -> &'static str {
+fn pull_policy(image: &str) -> &'static str {
     if image_tag_is_latest(image) { "Always" } else { "IfNotPresent" }
 }
 
 /// Whether an image reference means the tag `latest`: said, or for lack of both tag and digest.
-pub(crate) fn image_tag_is_latest(image: &str) -> bool {
+fn image_tag_is_latest(image: &str) -> bool {
     if image.is_empty() || image.trim() != image {
         return false;
     }

@@ -20,9 +20,10 @@ use serde_json::{Value, json};
 pub(super) use affinity::validate_node_selector;
 pub(super) use defaults::{default_template, default_volume_source};
 pub(super) use resources::{
-    is_extended, is_hugepage, is_native, is_standard_container, validate_amount, validate_resource_name,
+    is_extended, is_hugepage, is_native, is_standard_container, validate_amount, validate_requirements,
+    validate_resource_name,
 };
-pub(super) use scheduling::validate_taint_effect;
+pub(super) use scheduling::{validate_taint_effect, validate_tolerations};
 pub(super) use template::{TemplateOf, validate_runs_forever, validate_template, validate_template_of};
 pub(super) use volume::validate_kind as validate_volume_kind;
 pub(super) use warnings::spec_warnings;
@@ -36,7 +37,10 @@ pub(super) fn behaviour() -> Behaviour {
     Behaviour {
         default: defaults::default_pod,
         prepare_create,
-        prepare_update: status::keep_status,
+        prepare_update: |new, old| {
+            status::keep_status(new, old);
+            scheduling::tolerate_sick_nodes(new);
+        },
         prepare_status,
         validate,
         validate_update: update::validate_update,
@@ -99,6 +103,7 @@ fn prepare_create(pod: &mut Value) {
     }
     set(pod, "status", status);
     affinity::merge_label_keys(pod);
+    scheduling::tolerate_sick_nodes(pod);
 }
 
 fn prepare_status(new: &mut Value, old: &Value) {

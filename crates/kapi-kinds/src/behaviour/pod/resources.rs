@@ -217,7 +217,9 @@ fn validate_claims(used: &[Value], claims: &[&str], path: &Path, errors: &mut Er
 /// Resource lists keep thousandths and nothing finer.
 pub(super) fn round_up(amounts: Option<&mut Value>) {
     for amount in amounts.and_then(Value::as_object_mut).into_iter().flat_map(|map| map.values_mut()) {
-        if let Some(parsed) = amount.as_str().and_then(|text| text.parse::<Quantity>().ok()) {
+        if let Some(parsed) = amount.as_str().and_then(|text| text.parse::<Quantity>().ok())
+            && parsed != parsed.rounded_to_milli()
+        {
             *amount = parsed.rounded_to_milli().to_string().into();
         }
     }

@@ -1,7 +1,7 @@
 //! Tolerations, taints and scheduling gates.
 
 use kapi_schema::field::{FieldError, Path};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::behaviour::check::{Errors, qualified_name};
 use crate::behaviour::value::{int, list, present, same, set, text};
@@ -9,7 +9,7 @@ use crate::meta;
 
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-pub(super) fn validate_tolerations(tolerations: &[Value], path: &Path, errors: &mut Errors) {
+pub(crate) fn validate_tolerations(tolerations: &[Value], path: &Path, errors: &mut Errors) {
     for (i, toleration) in tolerations.iter().enumerate() {
         let path = path.index(i);
         let (key, operator) = (text(toleration, "key"), text(toleration, "operator"));
@@ -43,6 +43,24 @@ pub(super) fn validate_tolerations(tolerations: &[Value], path: &Path, errors: &
             validate_taint_effect(effect, &path.child("effect"), errors);
         }
     }
+}
+
+/// Pods stay for five minutes on a node that fell ill, unless they say otherwise.
+pub(super) fn tolerate_sick_nodes(pod: &mut Value) {
+    let Some(spec) = pod.get_mut("spec") else { return };
+    let mut tolerations = list(spec, "tolerations").to_vec();
+    for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
+        let covers = |toleration: &Value| {
+            (text(toleration, "key").is_empty() || text(toleration, "key") == key)
+                && matches!(text(toleration, "effect"), "" | "NoExecute")
+        };
+        if !tolerations.iter().any(covers) {
+            tolerations.push(json!({
+                "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300,
+            }));
+        }
+    }
+    set(spec, "tolerations", tolerations);
 }
 
 /// Checks what a taint does to pods that do not tolerate it.

@@ -4,7 +4,7 @@ use kapi_schema::field::{FieldError, Path};
 use serde_json::Value;
 
 use super::volume::descending_path;
-use crate::behaviour::check::{Errors, supported};
+use crate::behaviour::check::{Errors, invalid_shown, supported};
 use crate::behaviour::value::{dig, flag, int, list, present, text, texts};
 use crate::meta;
 
@@ -51,7 +51,7 @@ pub(super) fn validate_container(context: &Value, host_users: bool, path: &Path,
     }
     validate_profiles(context, path, errors);
     if context.get("allowPrivilegeEscalation") == Some(&Value::Bool(false)) {
-        let refuse = |detail: &str| FieldError::invalid(path, context, detail);
+        let refuse = |detail: &str| invalid_shown(path, show(context), detail);
         if flag(context, "privileged") {
             errors.push(refuse("cannot set `allowPrivilegeEscalation` to false and `privileged` to true"));
         }
@@ -59,6 +59,31 @@ pub(super) fn validate_container(context: &Value, host_users: bool, path: &Path,
             errors.push(refuse("cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"));
         }
     }
+}
+
+/// A security context as Go prints its own form of it.
+fn show(context: &Value) -> String {
+    let part = |field: &str| dig(context, &[field]);
+    let capabilities = present(context, "capabilities").map_or("null".to_owned(), |capabilities| {
+        format!("{{\"Add\":{},\"Drop\":{}}}", dig(capabilities, &["add"]), dig(capabilities, &["drop"]))
+    });
+    let mut shown = format!("{{\"Capabilities\":{capabilities}");
+    for (name, field) in [
+        ("Privileged", "privileged"),
+        ("SELinuxOptions", "seLinuxOptions"),
+        ("WindowsOptions", "windowsOptions"),
+        ("RunAsUser", "runAsUser"),
+        ("RunAsGroup", "runAsGroup"),
+        ("RunAsNonRoot", "runAsNonRoot"),
+        ("ReadOnlyRootFilesystem", "readOnlyRootFilesystem"),
+        ("AllowPrivilegeEscalation", "allowPrivilegeEscalation"),
+        ("ProcMount", "procMount"),
+        ("SeccompProfile", "seccompProfile"),
+        ("AppArmorProfile", "appArmorProfile"),
+    ] {
+        shown.push_str(&format!(",\"{name}\":{}", part(field)));
+    }
+    shown + "}"
 }
 
 fn validate_id(id: Option<i64>, path: &Path, errors: &mut Errors) {

@@ -4,8 +4,8 @@ use kapi_schema::field::{FieldError, Path};
 use serde_json::Value;
 
 use super::{affinity, container, resources, scheduling, security, volume};
-use crate::behaviour::check::{Errors, each, ip, label, one_of, qualified_name, subdomain, supported};
-use crate::behaviour::value::{flag, int, list, present, text, texts};
+use crate::behaviour::check::{Errors, each, invalid_shown, ip, label, one_of, qualified_name, subdomain, supported};
+use crate::behaviour::value::{dig, flag, int, list, present, text, texts};
 use crate::meta;
 
 /// Whose specification it is: some rules hold for pods only.
@@ -187,6 +187,14 @@ fn validate_dns(spec: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn validate_resource_claims(claims: &[Value], path: &Path, errors: &mut Errors) {
+    let show = |claim: &Value| {
+        format!(
+            "{{\"Name\":{},\"ResourceClaimName\":{},\"ResourceClaimTemplateName\":{}}}",
+            dig(claim, &["name"]),
+            dig(claim, &["resourceClaimName"]),
+            dig(claim, &["resourceClaimTemplateName"])
+        )
+    };
     let mut seen = Vec::new();
     for (i, claim) in claims.iter().enumerate() {
         let path = path.index(i);
@@ -201,14 +209,14 @@ fn validate_resource_claims(claims: &[Value], path: &Path, errors: &mut Errors) 
         }
         let sources = ["resourceClaimName", "resourceClaimTemplateName"].map(|source| present(claim, source).is_some());
         match sources {
-            [true, true] => errors.push(FieldError::invalid(
+            [true, true] => errors.push(invalid_shown(
                 &path,
-                claim,
+                show(claim),
                 "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",
             )),
-            [false, false] => errors.push(FieldError::invalid(
+            [false, false] => errors.push(invalid_shown(
                 &path,
-                claim,
+                show(claim),
                 "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
             )),
             _ => {}

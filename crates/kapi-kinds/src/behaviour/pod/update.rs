@@ -4,7 +4,7 @@ use kapi_schema::field::{FieldError, Path};
 use serde_json::Value;
 
 use super::{scheduling, validate_pod};
-use crate::behaviour::check::{Errors, immutable, ip, nonnegative, qualified_name, subdomain};
+use crate::behaviour::check::{Errors, immutable, invalid_shown, ip, nonnegative, parse_ip, qualified_name, subdomain};
 use crate::behaviour::value::{dig, int, keep, list, present, same, text};
 use crate::meta;
 
@@ -166,13 +166,27 @@ pub(super) fn validate_status(new: &Value, old: &Value) -> Errors {
         for (i, address) in ips.iter().enumerate() {
             ip(text(address, "ip"), &path.index(i), &mut errors);
         }
-        let families: Vec<bool> = ips.iter().map(|ip| text(ip, "ip").contains(':')).collect();
-        if families.len() > 2 || matches!(families.as_slice(), [a, b] if a == b) {
-            let detail = "may specify no more than one IP for each IP family";
-            errors.push(FieldError::invalid(&path, &Value::Array(ips.to_vec()), detail));
+        if ips.len() > 1 {
+            validate_dual_stack(ips, &path, &mut errors);
         }
     }
     errors
+}
+
+/// Several addresses are one of each family.
+fn validate_dual_stack(ips: &[Value], path: &Path, errors: &mut Errors) {
+    let parsed: Vec<_> = ips.iter().map(|ip| parse_ip(text(ip, "ip"))).collect();
+    let bad = parsed.iter().position(Option::is_none);
+    if let Some((i, ip)) = bad.and_then(|i| Some((i, ips.get(i)?))) {
+        let detail = format!("failed to check for dual stack with error:invalid IP[{i}]: {}", text(ip, "ip"));
+        errors.push(FieldError::internal(path, detail));
+    }
+    let of = |v4: bool| parsed.iter().flatten().any(|ip| ip.is_ipv4() == v4);
+    if bad.is_some() || ips.len() > 2 || !of(true) || !of(false) {
+        let shown: Vec<String> = ips.iter().map(|ip| format!("{{\"IP\":{}}}", Value::from(text(ip, "ip")))).collect();
+        let detail = "may specify no more than one IP for each IP family";
+        errors.push(invalid_shown(path, format!("[{}]", shown.join(",")), detail));
+    }
 }
 
 /// Containers of pods that never restart do not come back from the dead.

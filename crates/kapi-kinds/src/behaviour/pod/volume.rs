@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::env;
 use crate::behaviour::check::{Errors, invalid_shown, label, quantity, supported};
+use crate::behaviour::core::validate_driver_name;
 use crate::behaviour::value::{dig, flag, int, list, present, text};
 use crate::meta;
 
@@ -116,11 +117,9 @@ pub(crate) fn validate_kind(kind: &str, source: &Value, path: &Path, errors: &mu
         }
     };
     match kind {
-        "emptyDir" => {
-            if present(source, "sizeLimit").is_some_and(|limit| quantity(limit).signum() < 0) {
-                let detail = "SizeLimit field must be a valid resource quantity";
-                errors.push(FieldError::forbidden(&path.child("sizeLimit"), detail));
-            }
+        "emptyDir" if present(source, "sizeLimit").is_some_and(|limit| quantity(limit).signum() < 0) => {
+            let detail = "SizeLimit field must be a valid resource quantity";
+            errors.push(FieldError::forbidden(&path.child("sizeLimit"), detail));
         }
         "hostPath" => validate_host_path(source, path, errors),
         "secret" => {
@@ -151,7 +150,7 @@ pub(crate) fn validate_kind(kind: &str, source: &Value, path: &Path, errors: &mu
             validate_projections(list(source, "sources"), path, errors);
         }
         "csi" => {
-            require("driver");
+            validate_driver_name(text(source, "driver"), &path.child("driver"), errors);
             if let Some(secret) = present(source, "nodePublishSecretRef")
                 && text(secret, "name").is_empty()
             {
@@ -288,7 +287,7 @@ fn validate_projections(sources: &[Value], path: &Path, errors: &mut Errors) {
                 errors.push(FieldError::invalid(&at.child("expirationSeconds"), &seconds.into(), detail));
             }
             if text(token, "path").is_empty() {
-                errors.push(FieldError::required(&at.child("path"), ""));
+                errors.push(FieldError::required(&path.child("path"), ""));
             } else {
                 local_path(text(token, "path"), &at.child("path"), errors);
             }

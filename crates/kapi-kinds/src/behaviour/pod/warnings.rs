@@ -124,7 +124,7 @@ fn container_warnings(spec: &Value, path: &Path, warnings: &mut Vec<String>) {
             ("requests", "ephemeral-storage"),
         ] {
             let amount = dig(container, &["resources", kind, name]);
-            if quantity(amount).milli_value() % 1000 != 0 {
+            if !quantity(amount).is_whole() {
                 warnings.push(format!(
                     "{}: fractional byte value {amount} is invalid, must be an integer",
                     path.child("resources").child(kind).key(name)

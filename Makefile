@@ -1,0 +1,28 @@
+# The commands of the project. `make` alone lists them.
+.DEFAULT_GOAL := help
+.PHONY: help up test kubernetes crds fmt clean
+
+# Built and fetched programs (kube-apiserver, etcd, kubectl, helm, cargo-deny) live here, shared by all clones.
+export BUTLER_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/butler
+
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+up: ## Build Butler and run it on this machine; ARGS="--detach --api-port 7443" is passed on
+	@scripts/up $(ARGS)
+
+test: ## Everything that must hold: format, lints, docs, tests, generated files, dependencies
+	@scripts/test
+
+kubernetes: ## Build the real Kubernetes and etcd that the tests compare with (needs Go; 7 minutes on two cores, once)
+	@scripts/kubernetes
+	@scripts/etcd
+
+crds: ## Write crds/ anew from crates/api
+	@cargo xtask crds
+
+fmt: ## Format all code
+	@cargo fmt --all
+
+clean: ## Remove what was built in this clone; the shared cache stays
+	@cargo clean
