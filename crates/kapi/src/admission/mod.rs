@@ -4,14 +4,16 @@
 //!   mutate     namespace ▸ limits ▸ ServiceAccount ▸ node restriction ▸ taints ▸ priority ▸ tolerations ▸ classes
 //!              ▸ mutating webhooks ▸ escalation
 //!   allocate   addresses and ports of Services
-//!   validate   limits ▸ ServiceAccount ▸ priority classes ▸ resizes ▸ runtime classes ▸ certificates
+//!   validate   limits ▸ ServiceAccount ▸ priority classes ▸ resizes ▸ runtime classes ▸ certificates ▸ pod security
 //!              ▸ validating webhooks ▸ quota
 //! ```
 
 mod fields;
 mod identity;
 mod namespace;
+mod pod_security;
 mod pods;
+mod quota;
 mod services;
 mod storage;
 mod webhooks;
@@ -146,9 +148,16 @@ pub(crate) async fn validate(
             namespace::check_delete(call)?;
             identity::restrict(call, operation, None, old)?;
         }
-        Some(object) => check_kind(call, operation, object, old)?,
+        Some(object) => {
+            check_kind(call, operation, object, old)?;
+            pod_security::check(call, operation, object, old)?;
+        }
     }
-    webhooks::validate(call, operation, object, old).await
+    webhooks::validate(call, operation, object, old).await?;
+    match object {
+        Some(object) => quota::check(call, operation, object, old).await,
+        None => Ok(()),
+    }
 }
 
 fn check_kind(call: &Call, operation: Operation, object: &Value, old: Option<&Value>) -> Result<(), Status> {
