@@ -107,6 +107,9 @@ impl<'de> Deserialize<'de> for Tracked {
 
 struct TrackedVisitor;
 
+/// Largest float whose neighbours are all whole.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 impl<'de> Visitor<'de> for TrackedVisitor {
     type Value = Tracked;
 
@@ -127,6 +130,12 @@ impl<'de> Visitor<'de> for TrackedVisitor {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Tracked, E> {
+        // Go prints whole floats as integers, so that is what they are.
+        if value.fract() == 0.0 && value.abs() < EXACT {
+            #[expect(clippy::cast_possible_truncation, reason = "whole and within the exact range")]
+            let whole = value as i64;
+            return Ok(Tracked::plain(whole));
+        }
         Ok(Tracked::plain(Number::from_f64(value).map_or(Value::Null, Value::Number)))
     }
 

@@ -61,7 +61,9 @@ impl Service {
             Err(status) => respond::failure(&status, &form),
         };
         let headers = response.headers_mut();
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        if !headers.contains_key(header::CACHE_CONTROL) {
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        }
         if let Ok(id) = HeaderValue::from_str(&crate::write::new_uid()) {
             headers.insert("audit-id", id);
         }
@@ -132,6 +134,7 @@ impl Exchange<'_> {
             warnings: Vec::new(),
         };
         call.choose_field_validation()?;
+        call.warnings.extend(call.served.deprecation());
         let answer = handlers::handle(&self.method, verb, &mut call).await?;
         respond::respond(&call, &representation, answer)
     }

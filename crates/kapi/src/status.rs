@@ -240,15 +240,6 @@ impl Status {
         Self::new(503, "ServiceUnavailable", message)
     }
 
-    /// 504 as exact reads answer it: trying again soon is no use.
-    pub fn no_such_revision_yet(asked: u64, current: u64) -> Self {
-        let mut status = Self::too_large_revision(asked, current);
-        if let Some(details) = &mut status.details {
-            details.retry_after_seconds = 0;
-        }
-        status
-    }
-
     /// 504: a revision that has not happened.
     pub fn too_large_revision(asked: u64, current: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {asked}, current: {current}");

@@ -36,10 +36,9 @@ pub(crate) fn answer(
         ["openapi", "v3"] => Some(openapi::index(api)),
         ["openapi", "v3", "api", version] => return openapi::v3(api, "", version),
         ["openapi", "v3", "apis", group, version] => return openapi::v3(api, group, version),
-        [".well-known", "openid-configuration"] => api.auth.issuer.as_ref().map(|issuer| {
-            issuer.openid_configuration(&format!("{}/openid/v1/jwks", issuer.issuer()))
-        }),
-        ["openid", "v1", "jwks"] => api.auth.issuer.as_ref().map(|issuer| issuer.jwks()),
+        [".well-known", "openid-configuration"] | ["openid", "v1", "jwks"] => {
+            return Ok(issuer(api, parts.len() == 3));
+        }
         [""] => Some(json!({"paths": ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]})),
         _ => None,
     };
@@ -47,6 +46,21 @@ pub(crate) fn answer(
         Some(value) => respond::plain(200, &representation, &value),
         None => respond::text(404, "text/plain; charset=utf-8", "404 page not found\n"),
     })
+}
+
+/// How others verify ServiceAccount tokens: the configuration, or the keys.
+fn issuer(api: &Inner, keys: bool) -> Response<Body> {
+    let Some(issuer) = &api.auth.issuer else {
+        return respond::text(404, "text/plain; charset=utf-8", "404 page not found\n");
+    };
+    let (media, value) = match keys {
+        true => ("application/jwk-set+json", issuer.jwks()),
+        false => ("application/json", issuer.openid_configuration(&format!("{}/openid/v1/jwks", issuer.issuer()))),
+    };
+    let mut response = respond::text(200, media, value.to_string());
+    let lasting = http::HeaderValue::from_static("public, max-age=3600");
+    response.headers_mut().insert(http::header::CACHE_CONTROL, lasting);
+    response
 }
 
 fn version(api: &Inner) -> serde_json::Value {

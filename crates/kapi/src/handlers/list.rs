@@ -140,7 +140,7 @@ impl From {
                 Status::expired_continue(inconsistent_token(after, prefix))
             }
             HistoryError::Compacted { .. } => Status::expired("The resourceVersion for the provided list is too old."),
-            HistoryError::Future { asked, current } => Status::no_such_revision_yet(asked, current),
+            HistoryError::Future { asked, current } => Status::too_large_revision(asked, current),
             HistoryError::Engine(error) => Status::internal(error),
         }
     }

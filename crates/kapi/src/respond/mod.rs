@@ -58,10 +58,6 @@ pub(crate) fn failure(status: &Status, representation: &Representation) -> Respo
     {
         response.headers_mut().insert(header::RETRY_AFTER, value);
     }
-    if status.code == 401 {
-        let challenge = HeaderValue::from_static("Basic realm=\"kubernetes-master\"");
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-    }
     response
 }
 
