@@ -1,4 +1,5 @@
 //! Pairs of JSON and protobuf recorded off a real kube-apiserver (`tests/data/record.py`).
+#![expect(clippy::unwrap_used, reason = "the helpers of tests stop at anything unexpected, as tests do")]
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
