@@ -1,5 +1,7 @@
 //! All CRDs, in one order, tidied for Kubernetes.
 
+use std::sync::LazyLock;
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
@@ -18,6 +20,12 @@ use crate::{
 
 /// Every CRD of the Butler API, ordered by name.
 pub fn crds() -> Vec<CustomResourceDefinition> {
+    // Schemas pass through several rewriters, which takes longer than anybody should wait for twice.
+    static CRDS: LazyLock<Vec<CustomResourceDefinition>> = LazyLock::new(make);
+    CRDS.clone()
+}
+
+fn make() -> Vec<CustomResourceDefinition> {
     let none = Rules::new;
     let mut crds = vec![
         finish::<AddonDefinition>(none()),

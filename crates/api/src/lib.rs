@@ -17,6 +17,8 @@
 //!   could not be told from a wish.
 //! - No IO.
 
+#![allow(clippy::duplicated_attributes, reason = "the lint takes the keys of two printer columns for a repetition")]
+
 pub mod butler;
 pub mod controlplane;
 mod crds;

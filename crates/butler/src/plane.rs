@@ -60,6 +60,10 @@ pub(crate) async fn open(data: &DataDir, keys: ClusterPki, port: u16) -> Result<
     let security = Security {
         client_authorities: Some(keys.cluster_ca.pem()),
         service_account_key: Some(Arc::new(keys.service_account_key)),
+        signer: Some(Arc::new(Authority::from_pem(
+            &keys.cluster_ca.signing().certificate_pem(),
+            keys.cluster_ca.signing().key_pem().expose(),
+        )?)),
         ..Security::default()
     };
     let options = Options { advertised_port: port, security, ..Options::default() };

@@ -22,6 +22,8 @@ pub struct Case {
     pub script: Script,
     /// Runs alone, after all others, because it touches what the others see.
     pub exclusive: bool,
+    /// The release of kubectl it runs, if any.
+    pub kubectl: Option<&'static str>,
 }
 
 /// What a case does: plain steps, or code where a client library is under test.
@@ -47,6 +49,14 @@ pub enum Step {
     Events(&'static str, usize),
     /// Reads an open watch until the server ends it.
     Drain(&'static str),
+    /// Runs kubectl to its end, with this input.
+    Kubectl(String, String),
+    /// Starts a kubectl that keeps running, under a name.
+    KubectlStart(&'static str, String),
+    /// Reads that many lines of a running kubectl.
+    KubectlLines(&'static str, usize),
+    /// Writes a file where kubectl runs.
+    File(&'static str, String),
     /// What the suite's webhook was sent for this case on a path.
     WebhookCalls(&'static str),
 }
@@ -249,12 +259,18 @@ impl Request {
 /// Collects the cases of one area.
 pub struct Area {
     name: &'static str,
+    kubectl: Option<&'static str>,
     pub(crate) cases: Vec<Case>,
 }
 
 impl Area {
     pub(crate) fn new(name: &'static str) -> Self {
-        Self { name, cases: Vec::new() }
+        Self { name, kubectl: None, cases: Vec::new() }
+    }
+
+    /// An area whose cases run kubectl of one release.
+    pub(crate) fn of_kubectl(name: &'static str, version: &'static str) -> Self {
+        Self { name, kubectl: Some(version), cases: Vec::new() }
     }
 
     /// Adds a case made of steps.
@@ -275,7 +291,7 @@ impl Area {
 
     fn push(&mut self, name: &'static str, script: Script) -> &mut Case {
         let at = self.cases.len();
-        self.cases.push(Case { area: self.name, name, script, exclusive: false });
+        self.cases.push(Case { area: self.name, name, script, exclusive: false, kubectl: self.kubectl });
         &mut self.cases[at]
     }
 }
@@ -392,6 +408,31 @@ impl Steps {
     /// Reads a watch until the server ends it.
     pub fn drain(&mut self, watch: &'static str) {
         self.steps.push(Step::Drain(watch));
+    }
+
+    /// Runs a kubectl command line.
+    pub fn kubectl(&mut self, line: &str) {
+        self.steps.push(Step::Kubectl(line.to_owned(), String::new()));
+    }
+
+    /// Runs a kubectl command line that reads this text.
+    pub fn kubectl_in(&mut self, line: &str, input: &str) {
+        self.steps.push(Step::Kubectl(line.to_owned(), input.to_owned()));
+    }
+
+    /// Starts a kubectl command line that keeps running.
+    pub fn kubectl_start(&mut self, name: &'static str, line: &str) {
+        self.steps.push(Step::KubectlStart(name, line.to_owned()));
+    }
+
+    /// Reads lines of a running kubectl.
+    pub fn kubectl_lines(&mut self, name: &'static str, count: usize) {
+        self.steps.push(Step::KubectlLines(name, count));
+    }
+
+    /// Writes a file for kubectl.
+    pub fn file(&mut self, name: &'static str, text: &str) {
+        self.steps.push(Step::File(name, text.to_owned()));
     }
 
     /// Records what the webhook server was sent for this case on a path.

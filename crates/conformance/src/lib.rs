@@ -14,6 +14,7 @@ pub mod cases;
 pub mod client;
 pub mod embedded;
 pub mod known;
+pub mod kubectl;
 pub mod normalize;
 pub mod pki;
 pub mod real;

@@ -27,6 +27,10 @@ pub struct Normalizer {
     quoted_object: Regex,
     recorded_version: Regex,
     token_volume: Regex,
+    spoken_time: Regex,
+    column_age: Regex,
+    diff_folder: Regex,
+    spoken_version: Regex,
 }
 
 impl Normalizer {
@@ -44,6 +48,10 @@ impl Normalizer {
             plumbing_port: Regex::new(r"127\.0\.0\.1:\d{4,5}->127\.0\.0\.1")?,
             quoted_version: Regex::new(r#"(resourceVersion\\*"?: ?\\*)"\d+"#)?,
             recorded_version: Regex::new(r"in record \(\d+\)")?,
+            spoken_time: Regex::new(r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}")?,
+            column_age: Regex::new(r"(^|  )(\d+s|\d+m\d*s?)($|  )")?,
+            spoken_version: Regex::new(r"Resource Version: +\d+")?,
+            diff_folder: Regex::new(r"(LIVE|MERGED)-\d+")?,
             token_volume: Regex::new("kube-api-access-[a-z0-9]{5}")?,
             quoted_object: Regex::new(r#"Invalid value: "\{\\".*\}": "#)?,
         })
@@ -238,6 +246,10 @@ impl<'a> CaseNames<'a> {
         text = patterns.quoted_version.replace_all(&text, r#"$1"<rv>"#).into_owned();
         text = patterns.recorded_version.replace_all(&text, "in record (<rv>)").into_owned();
         text = patterns.token_volume.replace_all(&text, "kube-api-access-<generated>").into_owned();
+        text = patterns.spoken_time.replace_all(&text, "<time>").into_owned();
+        text = patterns.column_age.replace_all(&text, "$1<age>$3").into_owned();
+        text = patterns.spoken_version.replace_all(&text, "Resource Version:  <rv>").into_owned();
+        text = patterns.diff_folder.replace_all(&text, "$1").into_owned();
         patterns.plumbing_port.replace_all(&text, "127.0.0.1:<port>->127.0.0.1").into_owned()
     }
 }

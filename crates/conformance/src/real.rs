@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
+use http_body_util::Full;
+use hyper_util::rt::TokioIo;
 
 use crate::case::Identity;
 use crate::client::Client;
@@ -76,10 +78,9 @@ impl RealServer {
         let ca = Authority::new("conformance-ca")?;
         write_files(folder.path(), &ca)?;
         let [client_port, peer_port, port] = free_ports()?;
-        let processes = vec![
-            start_etcd(&programs.etcd, folder.path(), client_port, peer_port)?,
-            start_apiserver(&programs.apiserver, folder.path(), client_port, port)?,
-        ];
+        let etcd = start_etcd(&programs.etcd, folder.path(), client_port, peer_port)?;
+        compact_the_beginning(client_port).await?;
+        let processes = vec![etcd, start_apiserver(&programs.apiserver, folder.path(), client_port, port)?];
         let target = Arc::new(Target {
             name: "the real kube-apiserver".to_owned(),
             address: format!("127.0.0.1:{port}"),
@@ -176,6 +177,35 @@ fn start_etcd(program: &Path, folder: &Path, client_port: u16, peer_port: u16) -
             &format!("--initial-cluster=default={peer_url}"),
         ],
     )
+}
+
+/// Gives etcd a past that is gone, so that the first resourceVersions are too old for everything.
+async fn compact_the_beginning(port: u16) -> anyhow::Result<()> {
+    let started = Instant::now();
+    // {"key": "suite", "value": "suite"}
+    let put = r#"{"key": "c3VpdGU=", "value": "c3VpdGU="}"#;
+    while let Err(error) = ask_etcd(port, "/v3/kv/put", put).await {
+        if started.elapsed() > Duration::from_secs(30) {
+            return Err(error.context("etcd does not answer"));
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    for _ in 0..10 {
+        ask_etcd(port, "/v3/kv/put", put).await?;
+    }
+    ask_etcd(port, "/v3/kv/compaction", r#"{"revision": "8", "physical": true}"#).await
+}
+
+async fn ask_etcd(port: u16, path: &str, body: &'static str) -> anyhow::Result<()> {
+    let stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(connection);
+    let request = http::Request::post(path).header("Host", "etcd").body(Full::new(Bytes::from(body)))?;
+    let answer = sender.send_request(request).await?;
+    if !answer.status().is_success() {
+        bail!("etcd answered {} to {path}", answer.status());
+    }
+    Ok(())
 }
 
 fn start_apiserver(program: &Path, folder: &Path, etcd_port: u16, port: u16) -> anyhow::Result<Process> {

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::case::{Body, Case, Identity, PATIENCE, Record, Request, Script, Step, Until};
 use crate::client::{Answer, Client};
+use crate::kubectl::{Kubectl, Running};
 use crate::normalize::Normalizer;
 use crate::target::{Login, Target};
 use crate::transcript::{Entry, Transcript};
@@ -77,6 +78,11 @@ impl Bench {
                 ("webhook_ca".to_owned(), self.webhook.ca_bundle.clone()),
             ]),
             watches: HashMap::new(),
+            kubectl: match case.kubectl {
+                Some(version) => Some(Kubectl::new(version, &self.target, &namespace)?),
+                None => None,
+            },
+            running: HashMap::new(),
             entries: Vec::new(),
         };
         run.prepare(&namespace).await?;
@@ -93,11 +99,13 @@ impl Bench {
                 }
             }
         }
-        let fixed = [
+        let mut fixed = vec![
             (namespace, "{ns}".to_owned()),
+            (self.target.address.clone(), "{server}".to_owned()),
             (self.webhook.address.clone(), "{webhook}".to_owned()),
             (self.webhook.ca_bundle.clone(), "{webhook_ca}".to_owned()),
         ];
+        fixed.extend(run.kubectl.as_ref().map(|kubectl| (kubectl.home(), "{home}".to_owned())));
         Ok(self.normalizer.normalize(run.entries, &fixed))
     }
 }
@@ -107,6 +115,8 @@ struct Run<'a> {
     client: Client,
     values: HashMap<String, String>,
     watches: HashMap<&'static str, WatchStream>,
+    kubectl: Option<Kubectl>,
+    running: HashMap<&'static str, Running>,
     entries: Vec<Entry>,
 }
 
@@ -162,12 +172,30 @@ impl Run<'_> {
                 let events = stream.rest(PATIENCE).await?;
                 self.note(format!("the rest of {name}"), Value::Array(events));
             }
+            Step::Kubectl(line, input) => {
+                let seen = self.kubectl()?.run(&self.fill(line), &self.fill(input), PATIENCE * 2).await?;
+                self.note(format!("kubectl {line}"), seen);
+            }
+            Step::KubectlStart(name, line) => {
+                let running = self.kubectl()?.start(&self.fill(line))?;
+                self.running.insert(name, running);
+            }
+            Step::KubectlLines(name, count) => {
+                let running = self.running.get_mut(name).with_context(|| format!("no kubectl {name}"))?;
+                let lines = running.lines(*count, PATIENCE).await?;
+                self.note(format!("{count} lines of {name}"), lines);
+            }
+            Step::File(name, text) => self.kubectl()?.write(name, &self.fill(text))?,
             Step::WebhookCalls(path) => {
                 let calls = self.bench.webhook.calls(&self.fill(path));
                 self.note(format!("calls of {path}"), Value::Array(calls));
             }
         }
         Ok(())
+    }
+
+    fn kubectl(&self) -> anyhow::Result<&Kubectl> {
+        self.kubectl.as_ref().context("the area runs no kubectl")
     }
 
     fn note(&mut self, step: String, body: Value) {

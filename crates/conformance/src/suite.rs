@@ -1,6 +1,6 @@
 //! Runs many cases at once and compares them with their golden transcripts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub struct Report {
 }
 
 /// Runs the cases against a target and compares. `known` are the differences accepted there; entries that were not met
-/// count as failures when `complete`, that is when no case was filtered out.
+/// count as failures when `complete`, that is when no case was left out.
 pub async fn check(target: Arc<Target>, cases: &[Case], known: &[Known], complete: bool) -> anyhow::Result<Report> {
     let mut goldens: BTreeMap<&str, Golden> = BTreeMap::new();
     for case in cases {
@@ -52,13 +52,25 @@ pub async fn check(target: Arc<Target>, cases: &[Case], known: &[Known], complet
             goldens.insert(case.area, load(case.area)?);
         }
     }
-    let expected: BTreeMap<String, Option<&Transcript>> =
-        cases.iter().map(|case| (case.id(), goldens.get(case.area).and_then(|g| g.get(case.name)))).collect();
-    let mut report = Report::default();
+    let mut expected = HashMap::new();
+    for case in cases {
+        if let Some(transcript) = goldens.get(case.area).and_then(|golden| golden.get(case.name)) {
+            expected.insert(case.id(), transcript.clone());
+        }
+    }
+    Ok(judge(run_all(target, cases).await?, &expected, known, complete))
+}
+
+fn judge(
+    outcomes: Vec<(String, anyhow::Result<Transcript>)>,
+    expected: &HashMap<String, Transcript>,
+    known: &[Known],
+    complete: bool,
+) -> Report {
+    let mut report = Report { cases: outcomes.len(), ..Report::default() };
     let mut met = vec![false; known.len()];
-    for (id, outcome) in run_all(target, cases).await? {
-        report.cases += 1;
-        let Some(expected) = expected.get(&id).copied().flatten() else {
+    for (id, outcome) in outcomes {
+        let Some(expected) = expected.get(&id) else {
             report.failures.push(format!("{id}: never recorded (cargo run -p conformance --bin record)"));
             continue;
         };
@@ -85,7 +97,7 @@ pub async fn check(target: Arc<Target>, cases: &[Case], known: &[Known], complet
             report.failures.push(format!("{case}, step {step}, {pointer}: listed as a difference, but it agrees"));
         }
     }
-    Ok(report)
+    report
 }
 
 /// How many differences of one case are printed.
@@ -126,4 +138,33 @@ pub fn print(out: &mut impl Write, target: &str, report: &Report) -> std::io::Re
 /// The cases whose `area/name` contains one of the filters; all without filters.
 pub fn select(cases: Vec<Case>, filters: &[String]) -> Vec<Case> {
     cases.into_iter().filter(|case| filters.is_empty() || filters.iter().any(|f| case.id().contains(f))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use serde_json::json;
+
+    use super::judge;
+    use crate::known::Known;
+
+    #[test]
+    fn differences_fail_unless_known_and_known_ones_must_differ() {
+        let expected = HashMap::from([("a/b".to_owned(), vec![json!({"step": "GET", "body": {"x": 1}})])]);
+        let known = [Known { case: "a/b", step: 0, pointer: "/body/x", reason: "r" }];
+        let seen = |x: i32| vec![("a/b".to_owned(), Ok(vec![json!({"step": "GET", "body": {"x": x}})]))];
+        for (x, known, complete, failures) in [
+            (1, &[][..], true, 0),
+            (2, &[][..], true, 1),
+            (2, &known[..], true, 0),
+            (1, &known[..], true, 1),
+            (1, &known[..], false, 0),
+        ] {
+            let report = judge(seen(x), &expected, known, complete);
+            assert_eq!(report.failures.len(), failures, "{x} {complete} {:?}", report.failures);
+        }
+        let unknown = judge(vec![("a/new".to_owned(), Ok(Vec::new()))], &expected, &[], true);
+        assert!(unknown.failures[0].contains("never recorded"));
+    }
 }

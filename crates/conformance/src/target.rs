@@ -70,8 +70,8 @@ impl Target {
         Ok(Self { name: name.to_owned(), address: address.trim_end_matches('/').to_owned(), ca, users, client_ca })
     }
 
-    /// A kubeconfig of one user, for programs.
-    pub fn kubeconfig(&self, user: &str) -> anyhow::Result<String> {
+    /// A kubeconfig of one user in one namespace, for programs.
+    pub fn kubeconfig(&self, user: &str, namespace: &str) -> anyhow::Result<String> {
         let login = self.users.get(user).with_context(|| format!("no user {user}"))?;
         let user_value = match login {
             Login::Token(token) => serde_json::json!({"token": token}),
@@ -89,7 +89,7 @@ impl Target {
             "kind": "Config",
             "clusters": [{"name": "target", "cluster": cluster}],
             "users": [{"name": user, "user": user_value}],
-            "contexts": [{"name": "target", "context": {"cluster": "target", "user": user}}],
+            "contexts": [{"name": "target", "context": {"cluster": "target", "user": user, "namespace": namespace}}],
             "current-context": "target",
         }))?)
     }

@@ -69,15 +69,11 @@ pub(crate) fn open(
     let (default_api_version, default_kind) = default.unwrap_or_default();
     let api_version = text_or(api_version, default_api_version);
     let kind = text_or(kind, default_kind);
-    if kind.is_empty() {
-        return Err(ProtoError::MissingKind);
-    }
-    if api_version.is_empty() {
-        return Err(ProtoError::MissingVersion);
-    }
     let mut value = decoder.value(message(&api_version, &kind)?, raw, depth)?;
     if let Value::Object(object) = &mut value {
-        object.insert("apiVersion".to_owned(), Value::from(api_version.as_str()));
+        if !api_version.is_empty() {
+            object.insert("apiVersion".to_owned(), Value::from(api_version.as_str()));
+        }
         object.insert("kind".to_owned(), Value::from(kind.as_str()));
     }
     Ok(Decoded { api_version, kind, value })
@@ -85,9 +81,8 @@ pub(crate) fn open(
 
 /// Writes an object in its envelope.
 pub(crate) fn seal(writer: &mut Writer, value: &Value, depth: usize) -> Result<(), ProtoError> {
-    let text = |name| value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-    let kind = text("kind").ok_or(ProtoError::MissingKind)?;
-    let api_version = text("apiVersion").ok_or(ProtoError::MissingVersion)?;
+    let text = |name| value.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
     let message = message(api_version, kind)?;
     writer.bytes.extend_from_slice(&MAGIC);
     writer.nested_field(1, |writer| {
@@ -102,9 +97,11 @@ pub(crate) fn seal(writer: &mut Writer, value: &Value, depth: usize) -> Result<(
 }
 
 fn message(api_version: &str, kind: &str) -> Result<&'static Message, ProtoError> {
-    table()
-        .of_kind(api_version, kind)
-        .ok_or_else(|| ProtoError::UnknownKind { api_version: api_version.to_owned(), kind: kind.to_owned() })
+    table().of_kind(api_version, kind).ok_or_else(|| match (api_version, kind) {
+        (_, "") => ProtoError::MissingKind,
+        ("", _) => ProtoError::MissingVersion,
+        _ => ProtoError::UnknownKind { api_version: api_version.to_owned(), kind: kind.to_owned() },
+    })
 }
 
 /// The first two fields of a message, which are length-prefixed in both messages of the envelope.

@@ -25,6 +25,10 @@ mod decode;
 mod encode;
 mod envelope;
 mod error;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod properties;
 mod shapes;
 mod table;
 mod time;

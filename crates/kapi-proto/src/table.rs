@@ -29,6 +29,7 @@ struct Package {
 }
 
 /// One message.
+#[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) name: &'static str,
     pub(crate) shape: Shape,
@@ -103,9 +104,11 @@ pub(crate) enum Label {
 /// The kinds of `meta/v1` that exist in every API version.
 const IN_EVERY_VERSION: [&str; 7] =
     ["CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions", "WatchEvent"];
-/// The kinds of `meta/v1` that belong to `v1` wherever they are used.
+/// The kinds of `meta/v1` that belong to `v1` wherever they are used, or to no version: `/api` answers so.
 const UNVERSIONED: [&str; 5] = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];
 const META: &str = "k8s.io.apimachinery.pkg.apis.meta.v1";
+/// The kinds of `meta/v1` that its beta shares.
+const IN_META_BETA: [&str; 2] = ["PartialObjectMetadata", "TableOptions"];
 const META_BETA_VERSION: &str = "meta.k8s.io/v1beta1";
 
 /// The table, read on first use.
@@ -122,8 +125,8 @@ impl Table {
         let own = own.find_map(|package| self.in_package(package, kind).filter(|message| message.is_kind));
         own.or_else(|| {
             let is_shared = IN_EVERY_VERSION.contains(&kind)
-                || (api_version == "v1" && UNVERSIONED.contains(&kind))
-                || (api_version == META_BETA_VERSION && kind == "PartialObjectMetadata");
+                || (matches!(api_version, "" | "v1") && UNVERSIONED.contains(&kind))
+                || (api_version == META_BETA_VERSION && IN_META_BETA.contains(&kind));
             is_shared.then(|| self.in_package(self.package(META)?, kind)).flatten()
         })
     }
@@ -137,6 +140,12 @@ impl Table {
     /// The message that a field refers to.
     pub(crate) fn message(&self, index: u16) -> Option<&Message> {
         self.messages.get(usize::from(index))
+    }
+
+    /// How many messages there are.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> u16 {
+        u16::try_from(self.messages.len()).unwrap()
     }
 
     fn package(&self, name: &str) -> Option<&Package> {
@@ -285,6 +294,8 @@ mod tests {
             ("policy/v1", "Eviction", true),
             ("autoscaling/v1", "Scale", true),
             ("v1", "Status", true),
+            ("", "APIVersions", true),
+            ("", "Pod", false),
             ("apps/v1", "Status", false),
             ("v1", "DeleteOptions", true),
             ("apps/v1", "DeleteOptions", true),

@@ -40,7 +40,7 @@ mod selector;
 mod trail;
 mod validate;
 
-pub use cel::{CelOutcome, CelRules};
+pub use cel::{CelOutcome, CelRules, Condition};
 pub use decode::check_types_as_go;
 pub use defaulting::apply_defaults;
 pub use depth::{MAX_DEPTH, too_deep};

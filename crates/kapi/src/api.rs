@@ -8,6 +8,7 @@ use kapi_store::{Collection, Event, Observer, Store, StoreError};
 use parking_lot::RwLock;
 use tokio::sync::mpsc;
 
+use crate::admission;
 use crate::auth::{Auth, Security};
 use crate::controllers::{self, Controllers, Message, Notice};
 use crate::{bootstrap, crd};
@@ -67,6 +68,7 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) options: Options,
     pub(crate) auth: Auth,
+    pub(crate) admission: admission::State,
     custom: RwLock<Arc<Groups>>,
 }
 
@@ -127,7 +129,9 @@ impl Plane {
         if let Some(found) = apis.get(&name) {
             return Ok(Arc::clone(found));
         }
-        let inner = Arc::new(Inner { name: Arc::clone(&name), store, options, auth, custom: RwLock::default() });
+        let admission = admission::State::default();
+        let inner =
+            Arc::new(Inner { name: Arc::clone(&name), store, options, auth, admission, custom: RwLock::default() });
         inner.load();
         self.shared.tell(Message::Opened(Arc::clone(&inner)));
         apis.insert(name, Arc::clone(&inner));
@@ -229,6 +233,8 @@ impl Inner {
             self.custom_changed(&event.key, event);
         }
         self.auth.changed(resource, event);
+        let object = (event.change != kapi_store::Change::Deleted).then_some(&*event.object);
+        self.admission.observe(resource, &event.key, object);
     }
 
     /// Takes in what is stored already.
@@ -239,6 +245,7 @@ impl Inner {
             let Some(resource) = collection.name().strip_prefix(&prefix) else { continue };
             for item in collection.list("", None, usize::MAX).items {
                 self.auth.observe(resource, &item.key, Some(&item.bytes));
+                self.admission.observe(resource, &item.key, Some(&item.bytes));
             }
         }
     }

@@ -4,12 +4,31 @@ use std::sync::Arc;
 
 use kapi_kinds::{Behaviour, Resource, Subresource};
 use kapi_schema::{CelRules, JsonPath, Schema};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::registry::{Served, api_version};
 
 /// The collection definitions are stored in.
 pub(crate) const COLLECTION: &str = "customresourcedefinitions.apiextensions.k8s.io";
+
+/// Keeps a definition until its objects are gone.
+pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// Says in a definition's conditions that it is going.
+pub(crate) fn mark_terminating(definition: &mut Value, now: &str) {
+    let condition = json!({
+        "type": "Terminating", "status": "True", "lastTransitionTime": now, "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    });
+    let Some(root) = definition.as_object_mut() else { return };
+    let status = root.entry("status").or_insert_with(|| json!({}));
+    if !status["conditions"].is_array() {
+        status["conditions"] = json!([]);
+    }
+    if let Some(conditions) = status["conditions"].as_array_mut() {
+        conditions.push(condition);
+    }
+}
 
 /// What only custom resources have.
 #[derive(Debug)]

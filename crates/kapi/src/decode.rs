@@ -22,6 +22,7 @@ pub(crate) struct Decoded {
 pub(crate) enum Format {
     Json,
     Yaml,
+    Protobuf,
 }
 
 impl Format {
@@ -31,9 +32,10 @@ impl Format {
         match media {
             "application/json" | "" => Ok(Self::Json),
             "application/yaml" => Ok(Self::Yaml),
+            media if kapi_proto::is_protobuf(media) => Ok(Self::Protobuf),
             _ => Err(Status::unsupported_media_type(
                 "the body of the request was in an unknown format - accepted media types include: \
-                 application/json, application/yaml",
+                 application/json, application/yaml, application/vnd.kubernetes.protobuf",
             )),
         }
     }
@@ -47,6 +49,7 @@ pub(crate) fn read(body: &Bytes, format: Format) -> Result<Decoded, String> {
             let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
             kernel::yaml::from_str::<Tracked>(text).map_err(|error| format!("yaml: {error}"))?
         }
+        Format::Protobuf => Tracked::plain(kapi_proto::decode(body).map_err(|error| error.to_string())?.value),
     };
     Ok(Decoded { value: tracked.value, duplicates: tracked.duplicates })
 }

@@ -112,6 +112,12 @@ impl Exchange<'_> {
                 Ok(respond::text(404, "text/plain; charset=utf-8", "404 page not found\n"))
             };
         };
+        if is_misplaced(&served, &target) {
+            return match served.custom {
+                Some(_) => Ok(respond::text(404, "text/plain; charset=utf-8", "404 page not found\n")),
+                None => Err(Status::no_such_path()),
+            };
+        }
         let representation = representation?;
         let mut call = Call {
             api: Arc::clone(api),
@@ -128,6 +134,15 @@ impl Exchange<'_> {
         call.choose_field_validation()?;
         let answer = handlers::handle(&self.method, verb, &mut call).await?;
         respond::respond(&call, &representation, answer)
+    }
+}
+
+/// Whether a path gives a namespace to what has none, or names an object that has one without it.
+fn is_misplaced(served: &crate::registry::Served, target: &Target) -> bool {
+    let own_namespace = served.is("", "Namespace");
+    match served.resource.namespaced {
+        true => target.namespace.is_empty() && !target.name.is_empty(),
+        false => !own_namespace && !target.namespace.is_empty(),
     }
 }
 

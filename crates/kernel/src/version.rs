@@ -107,8 +107,8 @@ impl Version {
 
     /// The minor lines to pass through on the way to `to`, its own included; empty when none is crossed.
     pub fn path_to(self, to: Self) -> impl Iterator<Item = MinorVersion> {
-        let lines = if to.major == self.major { self.minor.saturating_add(1)..=to.minor } else { 1..=0 };
-        lines.map(move |minor| MinorVersion { major: self.major, minor })
+        let lines = (to.major == self.major).then(|| self.minor.saturating_add(1)..=to.minor);
+        lines.into_iter().flatten().map(move |minor| MinorVersion { major: self.major, minor })
     }
 }
 

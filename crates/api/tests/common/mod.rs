@@ -12,43 +12,43 @@ use serde_json::Value;
 
 /// Objects that are refused, and in which words; a file of `refused/`.
 #[derive(Debug, Deserialize)]
-pub struct Refused {
+pub(crate) struct Refused {
     /// An object that is accepted.
-    pub object: Value,
+    pub(crate) object: Value,
     /// Changes that are not.
-    pub cases: Vec<RefusedCase>,
+    pub(crate) cases: Vec<RefusedCase>,
 }
 
 /// One change that is refused.
 #[derive(Debug, Deserialize)]
-pub struct RefusedCase {
+pub(crate) struct RefusedCase {
     /// What it is about.
-    pub case: String,
+    pub(crate) case: String,
     /// Whether the changed object is created, or the created object changed.
-    pub on: On,
+    pub(crate) on: On,
     /// JSON merge patch.
-    pub change: Value,
+    pub(crate) change: Value,
     /// What the API server says, as `field: message`, sorted.
-    pub errors: Vec<String>,
+    pub(crate) errors: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum On {
+pub(crate) enum On {
     Create,
     Update,
 }
 
-pub fn tests_dir() -> PathBuf {
+pub(crate) fn tests_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
 
-pub fn examples_dir() -> PathBuf {
+pub(crate) fn examples_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
 
 /// YAML files of a directory, by name.
-pub fn files(directory: &Path) -> Vec<(String, String)> {
+pub(crate) fn files(directory: &Path) -> Vec<(String, String)> {
     let mut files: Vec<_> = fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -61,18 +61,18 @@ pub fn files(directory: &Path) -> Vec<(String, String)> {
 }
 
 /// Documents of a YAML text.
-pub fn documents(text: &str) -> Vec<Value> {
+pub(crate) fn documents(text: &str) -> Vec<Value> {
     serde_saphyr::from_multiple(text).unwrap()
 }
 
 /// A seed, verbatim.
-pub fn seed(name: &str) -> Value {
+pub(crate) fn seed(name: &str) -> Value {
     let text = fs::read_to_string(tests_dir().join("seeds").join(name)).unwrap();
     serde_saphyr::from_str(&text).unwrap()
 }
 
 /// Every whole object of seeds and examples that is of a Butler kind, with the file it is from.
-pub fn accepted_objects() -> Vec<(String, Value)> {
+pub(crate) fn accepted_objects() -> Vec<(String, Value)> {
     let mut objects = Vec::new();
     for (file, text) in files(&tests_dir().join("seeds")) {
         let mut object: Value = serde_saphyr::from_str(&text).unwrap();
@@ -90,24 +90,24 @@ pub fn accepted_objects() -> Vec<(String, Value)> {
     objects
 }
 
-pub fn refused() -> Vec<(String, Refused)> {
+pub(crate) fn refused() -> Vec<(String, Refused)> {
     let files = files(&tests_dir().join("refused"));
     files.into_iter().map(|(file, text)| (file, serde_saphyr::from_str(&text).unwrap())).collect()
 }
 
 /// The CRD of an object; `None` for kinds that are not Butler's.
-pub fn crd_of(object: &Value) -> Option<CustomResourceDefinition> {
+pub(crate) fn crd_of(object: &Value) -> Option<CustomResourceDefinition> {
     let (group, _) = object["apiVersion"].as_str()?.split_once('/')?;
     butler_api::crds().into_iter().find(|crd| crd.spec.group == group && crd.spec.names.kind == object["kind"])
 }
 
 /// The schema of a CRD, as JSON.
-pub fn schema(crd: &CustomResourceDefinition) -> Value {
+pub(crate) fn schema(crd: &CustomResourceDefinition) -> Value {
     serde_json::to_value(crd.spec.versions[0].schema.as_ref().unwrap().open_api_v3_schema.as_ref().unwrap()).unwrap()
 }
 
 /// RFC 7386.
-pub fn merge(target: &mut Value, patch: &Value) {
+pub(crate) fn merge(target: &mut Value, patch: &Value) {
     let Some(changes) = patch.as_object() else {
         *target = patch.clone();
         return;

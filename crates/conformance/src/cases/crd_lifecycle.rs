@@ -8,7 +8,7 @@ use crate::case::Area;
 pub(super) fn cases(area: &mut Area) {
     area.case("created, established, served", |c| {
         c.post(CRDS, widget_crd(open_schema()));
-        c.get(WIDGET_CRD).until_contains("the initial names have been accepted").unordered("/status/conditions");
+        c.get(WIDGET_CRD).until_contains("InitialNamesAccepted").unordered("/status/conditions");
         c.get(WIDGETS).until(200);
         c.get("/apis/{ns}.example.com").until(200);
         c.get("/apis/{ns}.example.com/v1").until(200);
@@ -36,7 +36,7 @@ pub(super) fn cases(area: &mut Area) {
         let mut crd = widget_crd(open_schema());
         crd["spec"]["names"] = json!({"plural": "widgets", "kind": "Widget"});
         c.post(CRDS, crd).only(&["/spec", "/status"]);
-        c.get(WIDGET_CRD).until_contains("\"type\":\"Established\"").only(&["/status/acceptedNames", "/status/storedVersions"]);
+        c.get(WIDGET_CRD).until_contains("InitialNamesAccepted").only(&["/status/acceptedNames", "/status/storedVersions"]);
     });
     area.case("invalid definitions", |c| {
         let broken = |change: &dyn Fn(&mut serde_json::Value)| {

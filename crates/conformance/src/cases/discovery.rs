@@ -58,7 +58,7 @@ pub(super) fn cases(area: &mut Area) {
     });
     area.case("of a custom resource", |c| {
         let mut crd = widget_crd(open_schema());
-        crd["spec"]["names"]["categories"] = json!(["all", "things"]);
+        crd["spec"]["names"]["categories"] = json!(["{ns}-a", "{ns}-b"]);
         establish(c, crd);
         c.get("/apis/{ns}.example.com/v1").until(200);
         c.get("/apis/{ns}.example.com").until(200);

@@ -57,6 +57,13 @@ pub(super) fn cases(area: &mut Area) {
         // {"v":"v9","rv":5,"start":"x"}
         c.get("v1 configmaps?limit=2&continue=eyJ2IjoidjkiLCJydiI6NSwic3RhcnQiOiJ4In0");
     });
+    area.case("a token too old", |c| {
+        seven(c);
+        // {"v":"meta.k8s.io/v1","rv":1,"start":"b\u0000"}
+        let stale = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJiXHUwMDAwIn0";
+        c.get(&format!("v1 configmaps?limit=2&continue={stale}")).capture("next", "/metadata/continue");
+        c.get("v1 configmaps?limit=2&continue={next}").only(&["/items/0/metadata/name", "/items/1/metadata/name", "/message"]);
+    });
     area.case("bad limits", |c| {
         c.get("v1 configmaps?limit=abc");
         c.get("v1 configmaps?limit=-1");

@@ -16,10 +16,17 @@ macro_rules! areas {
                 $area::cases(&mut area);
                 all.append(&mut area.cases);
             )*
+            for (name, version) in [("kubectl_1_31", "1.31"), ("kubectl_1_36", "1.36")] {
+                let mut area = Area::of_kubectl(name, version);
+                kubectl::cases(&mut area);
+                all.append(&mut area.cases);
+            }
             all
         }
     };
 }
+
+mod kubectl;
 
 areas! {
     create get_list update patch_json patch_merge patch_strategic apply apply_conflicts managed_fields
@@ -95,7 +102,7 @@ fn widget_crd_versions(versions: Value) -> Value {
         json!({
             "group": "{ns}.example.com",
             "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList",
-                      "shortNames": ["wd"], "categories": ["all"]},
+                      "shortNames": ["wd"], "categories": ["{ns}"]},
             "scope": "Namespaced",
             "versions": versions,
         }),
@@ -124,8 +131,9 @@ fn widget(name: &str, spec: Value) -> Value {
 /// Creates a CRD and waits until its objects are served.
 fn establish(c: &mut Steps, crd: Value) {
     c.post(CRDS, crd).quiet();
-    c.get(WIDGET_CRD).until_contains("the initial names have been accepted").quiet();
+    c.get(WIDGET_CRD).until_contains("InitialNamesAccepted").quiet();
     c.get(WIDGETS).until(200).quiet();
+    c.get("/apis/{ns}.example.com/v1").until_contains("widgets").quiet();
 }
 
 #[cfg(test)]

@@ -34,6 +34,11 @@ pub(super) fn cases(area: &mut Area) {
         c.get("v1 configmaps?resourceVersion=999999999999&resourceVersionMatch=NotOlderThan");
         c.get("v1 configmaps/a?resourceVersion=999999999999");
     });
+    area.case("too old", |c| {
+        c.get("v1 configmaps?resourceVersion=1&resourceVersionMatch=Exact");
+        c.get("v1 configmaps?resourceVersion=1&resourceVersionMatch=NotOlderThan").only(&["/kind", "/items"]);
+        c.get("v1 configmaps?resourceVersion=1").only(&["/kind", "/items"]);
+    });
     area.case("not a version", |c| {
         c.get("v1 configmaps?resourceVersion=abc");
         c.get("v1 configmaps?resourceVersion=-5");

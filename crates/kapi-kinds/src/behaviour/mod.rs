@@ -13,6 +13,7 @@
 
 mod admission;
 mod api_service;
+mod apiextensions;
 mod apps;
 mod autoscaling;
 mod batch;
@@ -120,6 +121,7 @@ fn changed(new: &Value, old: &Value) -> bool {
 pub fn behaviour(group: &str, kind: &str) -> Behaviour {
     let found = match group {
         "" => core::behaviour(kind),
+        "apiextensions.k8s.io" => apiextensions::behaviour(kind),
         "apps" => apps::behaviour(kind),
         "batch" => batch::behaviour(kind),
         "rbac.authorization.k8s.io" => rbac::behaviour(kind),
@@ -137,7 +139,6 @@ pub fn behaviour(group: &str, kind: &str) -> Behaviour {
         "events.k8s.io" => (kind == "Event").then(core::event::behaviour),
         "authentication.k8s.io" | "authorization.k8s.io" => review::behaviour(group, kind),
         // Custom resource definitions are judged by the schema crate.
-        "apiextensions.k8s.io" => Some(Behaviour::default()),
         _ => None,
     };
     found.unwrap_or_else(Behaviour::builtin)

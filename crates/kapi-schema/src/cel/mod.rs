@@ -15,6 +15,7 @@
 
 mod ast;
 mod checker;
+mod condition;
 mod convert;
 mod eval;
 pub(crate) mod fieldpath;
@@ -35,5 +36,6 @@ mod urls;
 mod value;
 mod walk;
 
+pub use condition::Condition;
 pub(crate) use rules::check_rules;
 pub use rules::{CelOutcome, CelRules};

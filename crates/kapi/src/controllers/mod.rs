@@ -2,10 +2,12 @@
 //!
 //! One task serves all APIs of a plane. It is driven by committed changes alone: no polling, nothing per API.
 
+mod certificates;
 mod crd;
 mod gc;
 mod namespace;
 mod owners;
+mod roles;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -48,18 +50,22 @@ pub struct Controllers {
     pub garbage: bool,
     /// Empties namespaces that are deleted.
     pub namespaces: bool,
+    /// Keeps aggregated ClusterRoles up to date.
+    pub roles: bool,
+    /// Approves kubelets' certificate requests and signs approved ones.
+    pub certificates: bool,
 }
 
 impl Default for Controllers {
     fn default() -> Self {
-        Self { garbage: true, namespaces: true }
+        Self { garbage: true, namespaces: true, roles: true, certificates: true }
     }
 }
 
 impl Controllers {
     /// What kube-apiserver does alone: custom kinds are established, the rest is left to others.
     pub fn none() -> Self {
-        Self { garbage: false, namespaces: false }
+        Self { garbage: false, namespaces: false, roles: false, certificates: false }
     }
 }
 
@@ -100,7 +106,12 @@ impl Watched {
             }
         }
         for (resource, key, bytes) in found {
-            self.consider(&resource, &key, &bytes).await;
+            if &*resource != roles::COLLECTION {
+                self.consider(&resource, &key, &bytes).await;
+            }
+        }
+        if self.enabled.roles {
+            roles::aggregate(self).await;
         }
     }
 
@@ -119,6 +130,8 @@ impl Watched {
         match resource {
             crate::crd::COLLECTION => crd::establish(self, key, bytes).await,
             "namespaces." if self.enabled.namespaces => namespace::finalize(self, key, bytes).await,
+            roles::COLLECTION if self.enabled.roles => roles::aggregate(self).await,
+            certificates::COLLECTION if self.enabled.certificates => certificates::consider(self, bytes).await,
             _ => {}
         }
         if self.enabled.garbage {

@@ -127,9 +127,10 @@ fn plan(served: &Served, live: &Value, options: &DeleteOptions, now: &str) -> Ne
     let grace = grace_seconds(served, live, options);
     let namespace_content = served.is("", "Namespace")
         && live.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-    if finalizers.is_empty() && grace == 0 && !namespace_content {
+    if finalizers.is_empty() && grace == 0 && !namespace_content && !is_definition(served) {
         return Next::Remove;
     }
+    let finalizers = if is_definition(served) { with_cleanup(finalizers) } else { finalizers };
     match finalizers.is_empty() {
         true => object::clear_meta(&mut marked, "finalizers"),
         false => object::set_meta(&mut marked, "finalizers", finalizers),
@@ -146,10 +147,25 @@ fn plan(served: &Served, live: &Value, options: &DeleteOptions, now: &str) -> Ne
             object::set_meta(&mut marked, "generation", generation + 1);
         }
     }
+    if is_definition(served) && !object::is_deleting(live) {
+        crate::crd::mark_terminating(&mut marked, now);
+    }
     if served.is("", "Namespace") {
         marked["status"]["phase"] = "Terminating".into();
     }
     Next::Mark(marked)
+}
+
+fn is_definition(served: &Served) -> bool {
+    served.is("apiextensions.k8s.io", "CustomResourceDefinition")
+}
+
+/// A definition stays until its objects are gone.
+fn with_cleanup(mut finalizers: Vec<String>) -> Vec<String> {
+    if !finalizers.iter().any(|name| name == crate::crd::CLEANUP) {
+        finalizers.push(crate::crd::CLEANUP.to_owned());
+    }
+    finalizers
 }
 
 /// A pod that goes at once is told as one whose grace period is over.

@@ -2,6 +2,7 @@
 
 mod create;
 mod delete;
+mod disruption;
 mod get;
 mod list;
 mod parts;
@@ -11,6 +12,8 @@ mod scale;
 mod token;
 mod update;
 pub(crate) mod watch;
+
+pub(crate) use scale::{scale_of, set_scale};
 
 use http::Method;
 
@@ -31,7 +34,7 @@ pub(crate) async fn handle(method: &Method, verb: &str, call: &mut Call) -> Resu
     {
         return reviewed;
     }
-    if !call.served.has_verb(verb) || (verb == "create" && needs_namespace(call)) {
+    if !call.served.has_verb(verb) || (matches!(verb, "create" | "deletecollection") && needs_namespace(call)) {
         return Err(not_allowed());
     }
     match verb {
@@ -55,7 +58,10 @@ fn needs_namespace(call: &Call) -> bool {
 async fn subresource(method: &Method, call: &mut Call) -> Result<Answer, Status> {
     let name = call.target.subresource.clone();
     if !call.served.has_subresource(&name) {
-        return Err(Status::no_such_path());
+        return Err(match call.served.custom {
+            Some(_) => Status::not_found(call.served.named(), &call.target.name),
+            None => Status::no_such_path(),
+        });
     }
     match (name.as_str(), method.as_str()) {
         ("status", "GET") => get::get(call),

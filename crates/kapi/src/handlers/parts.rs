@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::update::check_identity;
+use super::update::{self, check_identity};
 use super::{delete, patch};
 use crate::call::{Answer, Call};
 use crate::decode::{self, Format};
@@ -30,45 +30,20 @@ pub(super) async fn finalize(call: &mut Call) -> Result<Answer, Status> {
 
 /// `certificatesigningrequests/x/approval`: the conditions that approve or deny.
 pub(super) async fn approve(call: &mut Call) -> Result<Answer, Status> {
-    let given = write::read_object(call)?;
-    check_identity(call, &given)?;
-    let live = read::required(&call.api, &call.served, "", &call.target.name)?;
-    let live = object::parse(&live.bytes)?;
-    kapi_auth::csr::check_approval(&call.user, &live, &call.api.auth.authorizer)?;
-    let now = call.timestamp();
-    part(call, "approval", |live| {
-        let mut new = live.clone();
-        let mut conditions = given.pointer("/status/conditions").cloned().unwrap_or_else(|| json!([]));
-        for condition in conditions.as_array_mut().into_iter().flatten() {
-            stamp(condition, &now);
-        }
-        new["status"]["conditions"] = conditions;
-        new
-    })
-    .await
+    check_approver(call)?;
+    update::update(call, Aspect::Part("approval")).await
 }
 
-/// `certificatesigningrequests/x/approval` by patch.
+/// The same by patch.
 pub(super) async fn approve_by_patch(call: &mut Call) -> Result<Answer, Status> {
-    let kind = patch::PatchType::of(call)?;
-    let live = read::required(&call.api, &call.served, "", &call.target.name)?;
-    let live = object::parse(&live.bytes)?;
-    kapi_auth::csr::check_approval(&call.user, &live, &call.api.auth.authorizer)?;
-    let patched = patch::patched(kind, &live, &call.body.clone(), call)?;
-    part(call, "approval", |live| {
-        let mut new = live.clone();
-        new["status"]["conditions"] = patched.pointer("/status/conditions").cloned().unwrap_or_else(|| json!([]));
-        new
-    })
-    .await
+    check_approver(call)?;
+    patch::patch(call, Aspect::Part("approval")).await
 }
 
-fn stamp(condition: &mut Value, now: &str) {
-    for field in ["lastUpdateTime", "lastTransitionTime"] {
-        if condition.get(field).is_none_or(Value::is_null) {
-            condition[field] = now.into();
-        }
-    }
+fn check_approver(call: &Call) -> Result<(), Status> {
+    let live = read::required(&call.api, &call.served, "", &call.target.name)?;
+    let live = object::parse(&live.bytes)?;
+    Ok(kapi_auth::csr::check_approval(&call.user, &live, &call.api.auth.authorizer)?)
 }
 
 /// `pods/x/binding`: puts a pod on a node.
@@ -117,50 +92,20 @@ fn set_condition(pod: &mut Value, name: &str, now: &str) {
 pub(super) async fn evict(call: &mut Call) -> Result<Answer, Status> {
     let format = Format::of(call.header(http::header::CONTENT_TYPE))?;
     let eviction = decode::read(&call.body, format).map_err(Status::bad_request)?.value;
+    if object::name(&eviction) != call.target.name {
+        return Err(Status::bad_request("name in URL does not match name in Eviction object"));
+    }
     let entry = read::required(&call.api, &call.served, &call.target.namespace, &call.target.name)?;
     let pod = object::parse(&entry.bytes)?;
-    if let Some(budget) = exhausted_budget(call, &pod)? {
-        let mut status = Status::too_many_requests(
-            "Cannot evict pod as it would violate the pod's disruption budget.",
-            0,
-        );
-        if let Some(details) = &mut status.details {
-            details.causes.push(crate::status::Cause {
-                reason: "DisruptionBudget".into(),
-                message: budget,
-                field: String::new(),
-            });
-        }
-        return Err(status);
+    if !call.dry_run()? {
+        super::disruption::spend(call, &pod).await?;
     }
     call.target.subresource.clear();
     let options = eviction.get("deleteOptions").cloned().unwrap_or_else(|| json!({}));
     call.body = options.to_string().into();
+    call.headers.remove(http::header::CONTENT_TYPE);
     delete::delete(call).await?;
     Ok(Answer::Plain { code: 201, value: success(201) })
-}
-
-/// The reason a budget gives, if one that selects the pod allows no disruption now.
-fn exhausted_budget(call: &Call, pod: &Value) -> Result<Option<String>, Status> {
-    let budgets = call.api.collection_named("poddisruptionbudgets.policy");
-    let labels = pod.pointer("/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default();
-    for item in budgets.list(&format!("{}/", call.target.namespace), None, usize::MAX).items {
-        let budget = object::parse(&item.bytes)?;
-        let selector = kapi_schema::labels::Selector::from_object(budget.pointer("/spec/selector"));
-        if !selector.is_ok_and(|selector| selector.matches(&labels)) {
-            continue;
-        }
-        let number = |field: &str| budget.pointer(&format!("/status/{field}")).and_then(Value::as_i64).unwrap_or(0);
-        if number("disruptionsAllowed") <= 0 {
-            return Ok(Some(format!(
-                "The disruption budget {} needs {} healthy pods and has {} currently",
-                object::name(&budget),
-                number("desiredHealthy"),
-                number("currentHealthy")
-            )));
-        }
-    }
-    Ok(None)
 }
 
 async fn part(

@@ -66,6 +66,12 @@ async fn change(
     Ok(Answer::Plain { code: 200, value: scale_of(&call.served, &object)? })
 }
 
+/// Takes the replicas of a Scale over into the object.
+pub(crate) fn set_scale(served: &Served, object: &mut Value, scale: &Value) {
+    let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
+    set(object, &spec_path(served), replicas.into());
+}
+
 fn spec_path(served: &Served) -> Vec<String> {
     match served.custom.as_ref().and_then(|custom| custom.scale.as_ref()) {
         Some(scale) => scale.spec.clone(),
@@ -73,7 +79,8 @@ fn spec_path(served: &Served) -> Vec<String> {
     }
 }
 
-fn scale_of(served: &Served, object: &Value) -> Result<Value, Status> {
+/// The Scale of an object.
+pub(crate) fn scale_of(served: &Served, object: &Value) -> Result<Value, Status> {
     let (spec, status, selector) = match served.custom.as_ref().and_then(|custom| custom.scale.as_ref()) {
         Some(scale) => {
             let spec = at(object, &scale.spec).and_then(Value::as_i64);

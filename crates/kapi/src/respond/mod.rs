@@ -97,10 +97,13 @@ fn encode(value: &Value) -> Bytes {
     Bytes::from(serde_json::to_vec(value).unwrap_or_default())
 }
 
-fn list_meta(list: &List) -> Value {
+fn list_meta(list: &List, custom: bool) -> Value {
     let mut meta = json!({"resourceVersion": list.revision.to_string()});
     if let Some(next) = &list.next {
         meta["continue"] = next.as_str().into();
+    } else if custom {
+        // Lists of custom resources print it empty.
+        meta["continue"] = "".into();
     }
     if let Some(remaining) = list.remaining {
         meta["remainingItemCount"] = remaining.into();
@@ -109,7 +112,8 @@ fn list_meta(list: &List) -> Value {
 }
 
 fn list_bytes(call: &Call, representation: &Representation, list: List) -> Result<Bytes, Status> {
-    let meta = list_meta(&list);
+    let custom = call.served.custom.is_some() && representation.form == Form::Object;
+    let meta = list_meta(&list, custom);
     let parsed = |items: &[Bytes]| items.iter().map(|bytes| crate::object::parse(bytes)).collect::<Result<Vec<_>, _>>();
     match &representation.form {
         Form::Object => Ok(joined(&call.served, &meta, &list.items)),

@@ -8,6 +8,7 @@ use super::{Aspect, input, ownership, prepare, validate};
 use crate::admission::{self, Operation};
 use crate::call::{Call, Document};
 use crate::object;
+use crate::read;
 use crate::status::Status;
 
 /// Other names tried when a generated one is taken, as kube-apiserver does.
@@ -35,10 +36,20 @@ pub(crate) async fn create_object(call: &mut Call, object: Value, track: bool) -
             Outcome::Raced => object::clear_meta(&mut object, "resourceVersion"),
         }
         if !generated {
-            return Err(Status::already_exists(call.served.named(), object::name(&attempt)));
+            return Err(taken(call, &attempt));
         }
     }
     Err(Status::already_exists(call.served.named(), object::meta(&object, "generateName")))
+}
+
+/// The name is taken, maybe by an object on its way out.
+fn taken(call: &Call, object: &Value) -> Status {
+    let mut status = Status::already_exists(call.served.named(), object::name(object));
+    let live = read::stored(&call.api, &call.served, object::namespace(object), object::name(object));
+    if live.and_then(|entry| object::parse(&entry.bytes).ok()).is_some_and(|live| object::is_deleting(&live)) {
+        status.message = format!("object is being deleted: {}", status.message);
+    }
+    status
 }
 
 async fn create_once(call: &mut Call, object: &mut Value, track: bool) -> Result<Outcome, Status> {

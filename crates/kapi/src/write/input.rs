@@ -55,7 +55,14 @@ pub(crate) fn typed_patch(call: &mut Call, mut value: Value) -> Result<Value, St
 fn shaped(call: &mut Call, mut value: Value, duplicates: Vec<String>) -> Result<Value, String> {
     let served = std::sync::Arc::clone(&call.served);
     report_unknown(call, &served, &mut value, duplicates)?;
+    if served.custom.is_some()
+        && let Some(metadata) = value.get("metadata")
+        && let Some(fault) = kapi_schema::check_types_as_go(metadata, metadata_schema(), "ObjectMeta")
+    {
+        return Err(fault);
+    }
     (served.resource.behaviour.decode)(&mut value)?;
+    drop_repeated_owners(call, &mut value);
     Ok(into_stored(&served, value))
 }
 
@@ -155,6 +162,32 @@ fn report_unknown(
     Err(format!("strict decoding error: {}", faults.join(", ")))
 }
 
+/// Leaves out owner references given twice, and says so.
+fn drop_repeated_owners(call: &mut Call, value: &mut Value) {
+    let owners = value.get_mut("metadata").and_then(|metadata| metadata.get_mut("ownerReferences"));
+    let Some(owners) = owners.and_then(Value::as_array_mut) else { return };
+    let mut repeated: Vec<String> = Vec::new();
+    let mut kept: Vec<Value> = Vec::with_capacity(owners.len());
+    for owner in owners.drain(..) {
+        if !kept.contains(&owner) {
+            kept.push(owner);
+            continue;
+        }
+        let uid = owner["uid"].as_str().unwrap_or_default().to_owned();
+        if !repeated.contains(&uid) {
+            repeated.push(uid);
+        }
+    }
+    *owners = kept;
+    if !repeated.is_empty() {
+        call.warnings.push(format!(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may \
+             reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            repeated.join(", ")
+        ));
+    }
+}
+
 /// The schema of every object's metadata.
 fn metadata_schema() -> SchemaRef<'static> {
     static CONFIG_MAP: LazyLock<Schema> =
@@ -170,6 +203,14 @@ fn into_stored(served: &Served, mut value: Value) -> Value {
         return value;
     }
     read::convert(served, value, &served.stored_api_version)
+}
+
+/// Brings an object that admission changed, in the served version, into shape. The error is the decoder's.
+pub(crate) fn settle_shape(served: &Served, mut value: Value) -> Result<Value, String> {
+    let resource = served.custom.is_some();
+    kapi_schema::prune(&mut value, served.resource.schema.root(), PruneOptions { resource, track: false });
+    (served.resource.behaviour.decode)(&mut value)?;
+    Ok(into_stored(served, value))
 }
 
 /// Fills in defaults.

@@ -16,9 +16,9 @@ mod update;
 mod validate;
 
 pub(crate) use create::{create, create_object};
-pub(crate) use input::{check_configuration, read_object, reshape, typed, typed_patch};
+pub(crate) use input::{check_configuration, read_object, reshape, settle_shape, typed, typed_patch};
 pub(crate) use ownership::apply_configuration;
-pub(crate) use prepare::new_uid;
+pub(crate) use prepare::{new_uid, random_suffix};
 pub(crate) use update::{Change, Preconditions, Way, modify};
 
 /// Which part of an object a write may change.

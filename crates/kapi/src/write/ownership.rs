@@ -14,13 +14,18 @@ use crate::status::{Cause, Status};
 static NOTHING: LazyLock<FieldSet> = LazyLock::new(FieldSet::new);
 static STATUS: LazyLock<FieldSet> = LazyLock::new(|| FieldSet::of_fields(&[&["status"]]));
 static SPEC: LazyLock<FieldSet> = LazyLock::new(|| FieldSet::of_fields(&[&["spec"]]));
-static SPEC_AND_METADATA: LazyLock<FieldSet> = LazyLock::new(|| FieldSet::of_fields(&[&["spec"], &["metadata"]]));
+static SPEC_AND_LABELS: LazyLock<FieldSet> =
+    LazyLock::new(|| FieldSet::of_fields(&[&["spec"], &["metadata", "labels"]]));
+static OF_POD_STATUS: LazyLock<FieldSet> = LazyLock::new(|| {
+    FieldSet::of_fields(&[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]])
+});
 
 /// What a write to an endpoint resets, and so cannot own.
 fn reset_fields(served: &Served, aspect: Aspect) -> &'static FieldSet {
     match aspect {
         Aspect::Main if served.has_subresource("status") => &STATUS,
-        Aspect::Status if served.custom.is_some() => &SPEC_AND_METADATA,
+        Aspect::Status if served.is("apps", "Deployment") => &SPEC_AND_LABELS,
+        Aspect::Status if served.is("", "Pod") => &OF_POD_STATUS,
         Aspect::Status => &SPEC,
         Aspect::Main | Aspect::Part(_) => &NOTHING,
     }

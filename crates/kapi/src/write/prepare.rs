@@ -67,8 +67,11 @@ pub(super) fn for_update(served: &Served, object: &mut Value, live: &Value, aspe
     match (aspect, &served.custom) {
         (Aspect::Main, Some(custom)) if custom.status => keep_field(object, live, "status"),
         (Aspect::Main, _) => (served.resource.behaviour.prepare_update)(object, live),
-        (Aspect::Status, Some(_)) => keep_all_but_status(object, live),
+        (Aspect::Status, Some(_)) => keep_all_but(object, live, &["status"]),
         (Aspect::Status, None) => (served.resource.behaviour.prepare_status)(object, live),
+        (Aspect::Part("ephemeralcontainers"), _) => keep_all_but(object, live, &["spec", "ephemeralContainers"]),
+        (Aspect::Part("resize"), _) => keep_all_but_resources(object, live),
+        (Aspect::Part("approval"), _) => kapi_kinds::prepare_approval(object, live),
         (Aspect::Part(_), _) => {}
     }
     if served.resource.behaviour.generation && counts(served, object, live) {
@@ -91,16 +94,35 @@ fn keep_field(object: &mut Value, live: &Value, field: &str) {
     }
 }
 
-fn keep_all_but_status(object: &mut Value, live: &Value) {
-    let status = object.get("status").cloned();
-    let managed = object.pointer("/metadata/managedFields").cloned();
-    *object = live.clone();
-    if let Some(root) = object.as_object_mut() {
-        match status {
-            Some(status) => drop(root.insert("status".into(), status)),
-            None => drop(root.remove("status")),
+/// Makes `object` the live one but for the field at `path`, and its managedFields.
+fn keep_all_but(object: &mut Value, live: &Value, path: &[&str]) {
+    let given = path.iter().try_fold(&*object, |value, step| value.get(step)).cloned();
+    become_live(object, live);
+    let Some((last, parents)) = path.split_last() else { return };
+    let parent = parents.iter().try_fold(object, |value, step| value.get_mut(step)).and_then(Value::as_object_mut);
+    if let Some(parent) = parent {
+        match given {
+            Some(given) => drop(parent.insert((*last).to_owned(), given)),
+            None => drop(parent.remove(*last)),
         }
     }
+}
+
+/// Makes `object` the live pod but for the resources of its containers, and its managedFields.
+fn keep_all_but_resources(object: &mut Value, live: &Value) {
+    let wanted: Vec<Value> = object.pointer("/spec/containers").and_then(Value::as_array).cloned().unwrap_or_default();
+    become_live(object, live);
+    for container in object.pointer_mut("/spec/containers").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(found) = wanted.iter().find(|wanted| wanted["name"] == container["name"]) {
+            container["resources"] = found.get("resources").cloned().unwrap_or_else(|| serde_json::json!({}));
+        }
+    }
+}
+
+/// Makes `object` the live one, keeping only its managedFields.
+fn become_live(object: &mut Value, live: &Value) {
+    let managed = object.pointer("/metadata/managedFields").cloned();
+    *object = live.clone();
     match managed {
         Some(managed) => set_meta(object, "managedFields", managed),
         None => clear_meta(object, "managedFields"),
@@ -114,7 +136,8 @@ fn random_bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
-fn random_suffix() -> String {
+/// The random end of a generated name.
+pub(crate) fn random_suffix() -> String {
     let pick = |byte: u8| SUFFIX_ALPHABET.get(usize::from(byte) % SUFFIX_ALPHABET.len()).copied().unwrap_or(b'x');
     random_bytes::<SUFFIX_LENGTH>().into_iter().map(|byte| char::from(pick(byte))).collect()
 }

@@ -29,6 +29,9 @@ pub(super) fn changed_object(served: &Served, new: &Value, old: &Value, aspect: 
     match (&served.custom, aspect) {
         (Some(custom), _) => errors.extend(custom.validate(served, new, Some(old))),
         (None, Aspect::Status) => errors.extend((behaviour.validate_status)(new, old)),
+        (None, Aspect::Part("approval")) => errors.extend(kapi_kinds::validate_approval(new, old)),
+        // A part was picked by its subresource; the rest is the live object's.
+        (None, Aspect::Part(name)) if name != "scale" => {}
         (None, _) => errors.extend((behaviour.validate_update)(new, old)),
     }
     refuse(served, new, errors)
@@ -51,7 +54,7 @@ impl crate::crd::Custom {
         let schema = served.resource.schema.root();
         let mut errors = kapi_schema::validate(new, old, schema, &Path::root());
         // Rules see typed values: where the type itself is wrong there is nothing to evaluate.
-        match kapi_schema::blocks_rules(&errors) {
+        match kapi_schema::blocks_rules(&errors).filter(|_| !self.rules.is_empty()) {
             Some(blocked) => errors.push(blocked),
             None => {
                 let found = self.rules.validate(new, old, schema, &Path::root());
