@@ -42,13 +42,13 @@ impl Dice {
             Shape::MicroTime => json!(format!("2024-02-29T00:00:00.{number:06}Z")),
             Shape::Duration => json!(format!("{}m{}s", 1 + number % 59, number % 60)),
             Shape::Quantity => json!(format!("{number}Mi")),
-            Shape::IntOrString if number % 2 == 0 => json!(number),
+            Shape::IntOrString if number.is_multiple_of(2) => json!(number),
             Shape::IntOrString => json!(format!("{number}%")),
             Shape::Raw => json!({"any": [number, {"é": true}]}),
             Shape::List => json!(["a", "", number.to_string()]),
-            Shape::SchemaOrBool if number % 2 == 0 => json!(number % 4 == 0),
-            Shape::SchemaOrList if number % 2 == 0 => json!([schema(), schema()]),
-            Shape::SchemaOrStrings if number % 2 == 0 => json!(["x", "y"]),
+            Shape::SchemaOrBool if number.is_multiple_of(2) => json!(number.is_multiple_of(4)),
+            Shape::SchemaOrList if number.is_multiple_of(2) => json!([schema(), schema()]),
+            Shape::SchemaOrStrings if number.is_multiple_of(2) => json!(["x", "y"]),
             Shape::SchemaOrBool | Shape::SchemaOrList | Shape::SchemaOrStrings => schema(),
             Shape::Object => {
                 let mut object = Map::new();
