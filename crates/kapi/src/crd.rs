@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kapi_kinds::{Behaviour, Resource, Subresource};
 use kapi_schema::{CelRules, JsonPath, Schema};
+use kapi_schema::field::{FieldError, Path};
 use serde_json::{Value, json};
 
 use crate::registry::{Served, api_version};
@@ -60,6 +61,29 @@ pub struct Scale {
     pub status: Vec<String>,
     /// The label selector in its text form.
     pub selector: Option<Vec<String>>,
+}
+
+impl Scale {
+    /// What is wrong with an object's replicas, where they are not what `/scale` can show.
+    pub(crate) fn fault(&self, object: &Value) -> Option<FieldError> {
+        let path = Path::new(format!(".{}", self.spec.join(".")));
+        let mut value = object;
+        for step in &self.spec {
+            let Some(map) = value.as_object() else {
+                let found = match value {
+                    Value::Null => return None,
+                    Value::String(text) => format!("{text} is of the type string"),
+                    other => format!("{other} is of the type {}", kapi_schema::go::json_type(other)),
+                };
+                let detail = format!("{path} accessor error: {found}, expected map[string]interface{{}}");
+                return Some(FieldError::invalid(&path, &0.into(), detail));
+            };
+            value = map.get(step)?;
+        }
+        let replicas = value.as_i64()?;
+        (replicas < 0)
+            .then(|| FieldError::invalid(&path, &replicas.into(), "should be a non-negative integer"))
+    }
 }
 
 /// What an established definition serves: one entry per served version.

@@ -76,7 +76,16 @@ pub(crate) fn go_json_error(body: &[u8], error: &serde_json::Error) -> String {
         Some(b'"') => "after object key",
         Some(_) => "after object key:value pair",
     };
-    format!("invalid character {character:?} {place}")
+    format!("invalid character {} {place}", go_character(character))
+}
+
+/// A character as Go quotes it.
+fn go_character(character: char) -> String {
+    match character {
+        '\'' => "'\\''".into(),
+        c if c.is_control() && (c as u32) >= 0x80 => format!("'\\u{:04x}'", c as u32),
+        c => format!("{c:?}"),
+    }
 }
 
 fn offset_of(body: &[u8], line: usize, column: usize) -> usize {

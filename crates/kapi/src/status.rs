@@ -172,11 +172,15 @@ impl Status {
 
     /// 415: a patch in no format the kind takes.
     pub fn unsupported_patch(custom: bool) -> Self {
-        let strategic = if custom { "" } else { ", application/strategic-merge-patch+json" };
-        Self::unsupported_media_type(format!(
-            "the body of the request was in an unknown format - accepted media types include: \
-             application/json-patch+json, application/merge-patch+json{strategic}, application/apply-patch+yaml"
-        ))
+        if custom {
+            return Self::unsupported_media_type(
+                "the body of the request was in an unknown format - accepted media types include: \
+                 application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+            );
+        }
+        let mut status = Self::unsupported_media_type("415: Unsupported Media Type");
+        status.details = Some(Box::default());
+        status
     }
 
     /// 410: a continue token whose revision is gone; the list can go on from the present with the token given.

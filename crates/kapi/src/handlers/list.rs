@@ -19,6 +19,7 @@ pub(crate) fn list(call: &mut Call) -> Result<Answer, Status> {
         limit if limit > 0 => usize::try_from(limit).unwrap_or(usize::MAX),
         _ => usize::MAX,
     };
+    call.query.number("timeoutSeconds")?;
     let from = From::of(call, &selection.prefix)?;
     // With selectors nobody knows beforehand how many objects make a page.
     let fetch = if selection.is_everything() { limit } else { usize::MAX };

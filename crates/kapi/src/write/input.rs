@@ -17,13 +17,15 @@ pub(crate) fn read_object(call: &mut Call) -> Result<Value, Status> {
     let kind = &call.served.resource.kind;
     let decoded = decode::read(&call.body, format).map_err(|error| {
         let shown = String::from_utf8_lossy(&call.body);
-        let text: String = shown.chars().take(1024).collect();
+        let text: String = if shown.is_empty() { "<empty>".into() } else { shown.chars().take(1024).collect() };
         Status::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; \
              json parse error: {error} ({text})"
         ))
     })?;
-    typed(call, decoded)
+    // Nothing is an object without fields.
+    let value = if decoded.value.is_null() { Value::Object(serde_json::Map::new()) } else { decoded.value };
+    typed(call, Decoded { value, ..decoded })
 }
 
 /// Checks that a document is of the call's kind and brings it into shape: unknown fields dropped or refused, defaults
@@ -102,6 +104,11 @@ fn check_object(served: &Served, value: &Value) -> Result<(), Status> {
         let given_value = given(key);
         if given_value.is_empty() {
             return Err(Status::bad_request(format!("Object '{key}' is missing in '{value}'")));
+        }
+        if key == "apiVersion" && given_value != wanted {
+            return Err(Status::bad_request(format!(
+                "the API version in the data ({given_value}) does not match the expected API version ({wanted})"
+            )));
         }
         if given_value != wanted {
             let path = kapi_schema::field::Path::new(key);
