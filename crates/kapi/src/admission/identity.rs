@@ -62,17 +62,6 @@ pub(super) fn check_rbac(call: &Call, object: &Value, old: Option<&Value>) -> Re
     check_rbac_write(&write, authorizer, &*authorizer.rbac).map_err(Into::into)
 }
 
-/// A certificate request says who made it, whatever its maker wrote.
-pub(super) fn sign_request_with_user(call: &Call, request: &mut Value) {
-    let Some(spec) = super::fields::child(request, "spec") else { return };
-    for field in ["username", "uid", "groups", "extra"] {
-        spec.remove(field);
-    }
-    if let Value::Object(user) = call.user.to_user_info() {
-        spec.extend(user);
-    }
-}
-
 /// Who may make, approve and sign certificate requests.
 pub(super) fn check_certificates(
     call: &Call,

@@ -3,7 +3,7 @@
 //! ```text
 //!   mutate     namespace ▸ limits ▸ ServiceAccount ▸ node restriction ▸ taints ▸ priority ▸ tolerations ▸ classes
 //!              ▸ mutating webhooks ▸ escalation
-//!   allocate   addresses and ports of Services
+//!   allocate   who asks and when, addresses and ports of Services
 //!   validate   limits ▸ ServiceAccount ▸ priority classes ▸ resizes ▸ runtime classes ▸ certificates ▸ pod security
 //!              ▸ validating webhooks ▸ quota
 //! ```
@@ -15,12 +15,13 @@ mod pod_security;
 mod pods;
 mod quota;
 mod services;
+mod stamps;
 mod storage;
 mod webhooks;
 
 use serde_json::Value;
 
-pub(crate) use services::{allocate, first_service_ip};
+pub(crate) use services::first_service_ip;
 
 use crate::call::Call;
 use crate::object;
@@ -63,18 +64,31 @@ impl State {
     }
 }
 
-/// Lets admission change the object.
+/// Gives the object what only the server can: stamps, addresses, ports. What was given out is held until the write is
+/// in the store.
+pub(crate) fn allocate(
+    call: &mut Call,
+    object: &mut Value,
+    old: Option<&Value>,
+) -> Result<Option<services::Reservation>, Status> {
+    stamps::apply(call, object, old);
+    services::allocate(call, object, old)
+}
+
+/// Lets admission change the object. Tells whether a webhook did.
 pub(crate) async fn mutate(
     call: &mut Call,
     operation: Operation,
     object: &mut Value,
     old: Option<&Value>,
-) -> Result<(), Status> {
+) -> Result<bool, Status> {
     built_in(call, operation, object, old).await?;
+    let mut changed = false;
     if webhooks::may_mutate(call) {
         let mut rounds = webhooks::Rounds::default();
         webhooks::mutate(call, operation, object, old, &mut rounds, false).await?;
-        if rounds.needs_another() {
+        changed = rounds.needs_another();
+        if changed {
             let before = object.clone();
             built_in(call, operation, object, old).await?;
             if *object != before {
@@ -84,21 +98,13 @@ pub(crate) async fn mutate(
         }
     }
     if call.target.subresource.is_empty() {
-        if operation == Operation::Create && call.served.is("certificates.k8s.io", "CertificateSigningRequest") {
-            identity::sign_request_with_user(call, object);
-        }
         identity::check_rbac(call, object, old)?;
     }
-    Ok(())
+    Ok(changed)
 }
 
 /// What the server itself does to objects before webhooks see them.
-async fn built_in(
-    call: &Call,
-    operation: Operation,
-    object: &mut Value,
-    old: Option<&Value>,
-) -> Result<(), Status> {
+async fn built_in(call: &Call, operation: Operation, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
     let create = operation == Operation::Create;
     if create {
         namespace::check_create(call, object)?;

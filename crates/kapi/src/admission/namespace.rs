@@ -37,7 +37,11 @@ pub(super) fn check_create(call: &Call, object: &Value) -> Result<(), Status> {
 
 pub(super) fn check_delete(call: &Call) -> Result<(), Status> {
     if call.served.is("", "Namespace") && IMMORTAL.contains(&call.target.name.as_str()) {
-        return Err(Status::forbidden_because(call.served.named(), &call.target.name, "this namespace may not be deleted"));
+        return Err(Status::forbidden_because(
+            call.served.named(),
+            &call.target.name,
+            "this namespace may not be deleted",
+        ));
     }
     Ok(())
 }

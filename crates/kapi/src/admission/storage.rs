@@ -90,9 +90,7 @@ mod tests {
 
     #[test]
     fn the_newest_default_wins() {
-        let class = |name: &str, at: &str, default: &str| {
-            json!({"metadata": {"name": name, "creationTimestamp": at, "annotations": {"is-default": default}}})
-        };
+        let class = |name: &str, at: &str, default: &str| json!({"metadata": {"name": name, "creationTimestamp": at, "annotations": {"is-default": default}}});
         let classes = vec![
             class("old", "2020-01-01T00:00:00Z", "true"),
             class("b", "2021-01-01T00:00:00Z", "true"),

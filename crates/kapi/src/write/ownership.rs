@@ -14,6 +14,7 @@ use crate::status::{Cause, Status};
 
 static NOTHING: LazyLock<FieldSet> = LazyLock::new(FieldSet::new);
 static STATUS: LazyLock<FieldSet> = LazyLock::new(|| FieldSet::of_fields(&[&["status"]]));
+static SPEC_AND_STATUS: LazyLock<FieldSet> = LazyLock::new(|| FieldSet::of_fields(&[&["spec"], &["status"]]));
 static SPEC: LazyLock<FieldSet> = LazyLock::new(|| FieldSet::of_fields(&[&["spec"]]));
 static SPEC_AND_LABELS: LazyLock<FieldSet> =
     LazyLock::new(|| FieldSet::of_fields(&[&["spec"], &["metadata", "labels"]]));
@@ -24,6 +25,7 @@ static OF_POD_STATUS: LazyLock<FieldSet> = LazyLock::new(|| {
 /// What a write to an endpoint resets, and so cannot own.
 fn reset_fields(served: &Served, aspect: Aspect) -> &'static FieldSet {
     match aspect {
+        Aspect::Main if served.is("certificates.k8s.io", "CertificateSigningRequest") => &SPEC_AND_STATUS,
         Aspect::Main if served.has_subresource("status") => &STATUS,
         Aspect::Status if served.is("apps", "Deployment") => &SPEC_AND_LABELS,
         Aspect::Status if served.is("", "Pod") => &OF_POD_STATUS,

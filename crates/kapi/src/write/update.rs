@@ -99,7 +99,10 @@ async fn modify_once(
     }
     prepare::for_update(&call.served, new, live, change.aspect);
     object::set_meta(new, "resourceVersion", revision.to_string());
-    admission::mutate(call, Operation::Update, new, Some(live)).await?;
+    if admission::mutate(call, Operation::Update, new, Some(live)).await? {
+        // What a webhook changed may count as a generation, or be beyond what this write may change.
+        prepare::for_update(&call.served, new, live, change.aspect);
+    }
     call.warnings.extend((call.served.resource.behaviour.warnings)(new));
     let reservation = admission::allocate(call, new, Some(live))?;
     validate::changed_object(&call.served, new, live, change.aspect)?;

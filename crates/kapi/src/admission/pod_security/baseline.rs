@@ -9,8 +9,19 @@ use super::policy::Standard;
 use super::violation::{Setters, Violation, containers, names_of, plural, quoted, these};
 
 const CAPABILITIES: [&str; 13] = [
-    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP",
-    "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
+    "AUDIT_WRITE",
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "MKNOD",
+    "NET_BIND_SERVICE",
+    "SETFCAP",
+    "SETGID",
+    "SETPCAP",
+    "SETUID",
+    "SYS_CHROOT",
 ];
 const APP_ARMOR_PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";
 /// Safe kernel parameters and the minor version they were allowed in.
@@ -101,7 +112,8 @@ fn capabilities(spec: &Value) -> Option<Violation> {
         }
     }
     (!names.is_empty()).then(|| {
-        let detail = format!("{} must not include {} in securityContext.capabilities.add", these(&names), quoted(added));
+        let detail =
+            format!("{} must not include {} in securityContext.capabilities.add", these(&names), quoted(added));
         Violation::new("non-default capabilities", detail)
     })
 }
@@ -123,8 +135,11 @@ fn host_paths(spec: &Value) -> Option<Violation> {
 fn host_ports(spec: &Value) -> Option<Violation> {
     let mut ports: BTreeSet<String> = BTreeSet::new();
     let names = names_of(spec, |container| {
-        let used: Vec<i64> =
-            list(container, "/ports").iter().filter_map(|port| int(port, "/hostPort")).filter(|port| *port != 0).collect();
+        let used: Vec<i64> = list(container, "/ports")
+            .iter()
+            .filter_map(|port| int(port, "/hostPort"))
+            .filter(|port| *port != 0)
+            .collect();
         ports.extend(used.iter().map(ToString::to_string));
         !used.is_empty()
     });
@@ -191,7 +206,8 @@ fn se_linux(standard: Standard, spec: &Value) -> Option<Violation> {
         .chain(containers(spec))
         .filter_map(|holder| present(holder, "/securityContext/seLinuxOptions"))
         .collect();
-    let types: BTreeSet<&str> = options.iter().map(|options| text(options, "/type")).filter(|kind| !known(kind)).collect();
+    let types: BTreeSet<&str> =
+        options.iter().map(|options| text(options, "/type")).filter(|kind| !known(kind)).collect();
     let mut what = Vec::new();
     if !types.is_empty() {
         what.push(format!("{} {}", plural("type", "types", types.len()), quoted(types)));

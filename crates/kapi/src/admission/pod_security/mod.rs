@@ -161,7 +161,8 @@ fn of_existing(call: &Call, namespace: &str, standard: Standard) -> Vec<String> 
         })
         .collect();
     lines.sort();
-    let head = format!("existing pods in namespace \"{namespace}\" violate the new PodSecurity enforce level \"{standard}\"");
+    let head =
+        format!("existing pods in namespace \"{namespace}\" violate the new PodSecurity enforce level \"{standard}\"");
     std::iter::once(head).chain(lines).collect()
 }
 

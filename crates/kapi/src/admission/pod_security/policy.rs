@@ -64,7 +64,8 @@ pub(super) fn of_labels(labels: Option<&Map<String, Value>>) -> (Policy, Vec<Fie
     let (enforce, enforced) = standard(labels, "enforce", Level::Restricted, &mut errors);
     standard(labels, "audit", Level::Privileged, &mut errors);
     let (mut warn, _) = standard(labels, "warn", Level::Privileged, &mut errors);
-    let said = |name: &str| labels.is_some_and(|labels| labels.contains_key(&format!("pod-security.kubernetes.io/{name}")));
+    let said =
+        |name: &str| labels.is_some_and(|labels| labels.contains_key(&format!("pod-security.kubernetes.io/{name}")));
     // What is refused is worth a warning on what makes such pods.
     if !said("warn") && enforced && enforce.level > warn.level {
         warn.level = enforce.level;

@@ -10,7 +10,15 @@ use super::policy::Standard;
 use super::violation::{Setters, Violation, containers, names_of, plural, quoted, these};
 
 const VOLUMES: [&str; 9] = [
-    "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret",
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "image",
+    "persistentVolumeClaim",
+    "projected",
+    "secret",
 ];
 
 pub(super) fn violations(standard: Standard, spec: &Value) -> Vec<Violation> {
@@ -66,7 +74,8 @@ fn volumes(spec: &Value) -> Option<Violation> {
         }
         names.push(text(volume, "/name"));
         let fields = volume.as_object().into_iter().flatten();
-        let kind = fields.filter(|(field, value)| *field != "name" && !value.is_null()).map(|(field, _)| field.as_str());
+        let kind =
+            fields.filter(|(field, value)| *field != "name" && !value.is_null()).map(|(field, _)| field.as_str());
         kinds.insert(kind.into_iter().next().unwrap_or("unknown"));
     }
     (!names.is_empty()).then(|| {
@@ -91,7 +100,8 @@ fn non_root(spec: &Value) -> Option<Violation> {
 
 fn root_user(spec: &Value) -> Option<Violation> {
     let setters = Setters::find(spec, "/runAsUser", |user| user.as_i64() == Some(0));
-    (!setters.is_empty()).then(|| Violation::new("runAsUser=0", format!("{} must not set runAsUser=0", setters.names())))
+    (!setters.is_empty())
+        .then(|| Violation::new("runAsUser=0", format!("{} must not set runAsUser=0", setters.names())))
 }
 
 fn seccomp(spec: &Value) -> Option<Violation> {

@@ -206,16 +206,25 @@ mod tests {
 
     #[test]
     fn limits_are_worded_as_ever() {
-        let pod = |requests: Value, limits: Value| {
-            json!({"spec": {"containers": [{"resources": {"requests": requests, "limits": limits}}]}})
-        };
-        let range = |field: &str, amount: &str| {
-            json!({"spec": {"limits": [{"type": "Container", field: {"memory": amount}}]}})
-        };
+        let pod = |requests: Value, limits: Value| json!({"spec": {"containers": [{"resources": {"requests": requests, "limits": limits}}]}});
+        let range =
+            |field: &str, amount: &str| json!({"spec": {"limits": [{"type": "Container", field: {"memory": amount}}]}});
         let rows = [
-            (pod(json!({}), json!({"memory": "2Gi"})), range("max", "1Gi"), "maximum memory usage per Container is 1Gi, but limit is 2Gi"),
-            (pod(json!({}), json!({})), range("max", "1Gi"), "maximum memory usage per Container is 1Gi.  No limit is specified"),
-            (pod(json!({"memory": "1"}), json!({})), range("min", "2"), "minimum memory usage per Container is 2, but request is 1"),
+            (
+                pod(json!({}), json!({"memory": "2Gi"})),
+                range("max", "1Gi"),
+                "maximum memory usage per Container is 1Gi, but limit is 2Gi",
+            ),
+            (
+                pod(json!({}), json!({})),
+                range("max", "1Gi"),
+                "maximum memory usage per Container is 1Gi.  No limit is specified",
+            ),
+            (
+                pod(json!({"memory": "1"}), json!({})),
+                range("min", "2"),
+                "minimum memory usage per Container is 2, but request is 1",
+            ),
             (
                 pod(json!({"memory": "1"}), json!({"memory": "3"})),
                 range("maxLimitRequestRatio", "2"),

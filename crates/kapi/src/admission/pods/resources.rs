@@ -57,9 +57,10 @@ fn total(pod: &Value, what: &str) -> Amounts {
     }
     raise(&mut sum, peak);
     let said = amounts(pod.pointer(&format!("/spec/resources/{what}")));
-    sum.extend(said.into_iter().filter(|(name, _)| {
-        matches!(name.as_str(), "cpu" | "memory") || name.starts_with("hugepages-")
-    }));
+    sum.extend(
+        said.into_iter()
+            .filter(|(name, _)| matches!(name.as_str(), "cpu" | "memory") || name.starts_with("hugepages-")),
+    );
     sum
 }
 

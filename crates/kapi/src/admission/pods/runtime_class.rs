@@ -23,7 +23,11 @@ pub(in super::super) fn admit(call: &Call, pod: &mut Value) -> Result<(), Status
     let Some(class) = class_of(call, pod)? else { return Ok(()) };
     if let Some(overhead) = present(&class, "/overhead/podFixed") {
         if present(pod, "/spec/overhead").is_some_and(|given| !empty(given) && !same(given, overhead)) {
-            return Err(forbid(call, pod, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"));
+            return Err(forbid(
+                call,
+                pod,
+                "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+            ));
         }
         set_spec(pod, "overhead", overhead.clone());
     }

@@ -45,7 +45,8 @@ pub(in super::super) fn check(call: &Call, pod: &Value) -> Result<(), Status> {
     }
     let name = text(pod, "/spec/serviceAccountName");
     if name.is_empty() {
-        let why = format!("no service account specified for pod {}/{}", call.target.namespace, text(pod, "/metadata/name"));
+        let why =
+            format!("no service account specified for pod {}/{}", call.target.namespace, text(pod, "/metadata/name"));
         return Err(forbid(call, pod, why));
     }
     match stored(call, "serviceaccounts.", &format!("{}/{name}", call.target.namespace)) {
@@ -147,9 +148,9 @@ fn secrets_of(container: &Value) -> impl Iterator<Item = (String, &str)> {
         let secret = present(env, "/valueFrom/secretKeyRef")?;
         Some((format!("envVar {}", text(env, "/name")), text(secret, "/name")))
     });
-    let whole = list(container, "/envFrom").iter().filter_map(|env| {
-        Some(("envFrom".to_owned(), text(present(env, "/secretRef")?, "/name")))
-    });
+    let whole = list(container, "/envFrom")
+        .iter()
+        .filter_map(|env| Some(("envFrom".to_owned(), text(present(env, "/secretRef")?, "/name"))));
     single.chain(whole)
 }
 
@@ -171,7 +172,7 @@ fn limit_secrets(call: &Call, pod: &Value, account: &Value) -> Result<(), Status
         }
     }
     for (what, container) in containers(pod) {
-        for (how, name) in secrets_of(container).filter(|(_, name)| !lists("/secrets", name)) {
+        if let Some((how, name)) = secrets_of(container).find(|(_, name)| !lists("/secrets", name)) {
             let container = text(container, "/name");
             return refuse(format!("{what} {container} with {how} referencing secret.secretName=\"{name}\""));
         }
@@ -214,7 +215,11 @@ mod tests {
         let rows = [
             (json!({}), json!({}), true),
             (json!({}), json!({"automountServiceAccountToken": false}), false),
-            (json!({"spec": {"automountServiceAccountToken": true}}), json!({"automountServiceAccountToken": false}), true),
+            (
+                json!({"spec": {"automountServiceAccountToken": true}}),
+                json!({"automountServiceAccountToken": false}),
+                true,
+            ),
         ];
         for (pod, account, expected) in rows {
             assert_eq!(automounts(&pod, &account), expected, "{pod} {account}");

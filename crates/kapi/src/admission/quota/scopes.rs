@@ -7,9 +7,9 @@ use super::super::fields::{list, present, text, texts};
 /// Whether an object is in all scopes of a quota.
 pub(super) fn match_all(group: &str, plural: &str, quota: &Value, object: &Value) -> bool {
     let plain = texts(quota, "/spec/scopes").into_iter().map(|scope| (scope, "Exists", Vec::new()));
-    let selected = list(quota, "/spec/scopeSelector/matchExpressions").iter().map(|selector| {
-        (text(selector, "/scopeName"), text(selector, "/operator"), texts(selector, "/values"))
-    });
+    let selected = list(quota, "/spec/scopeSelector/matchExpressions")
+        .iter()
+        .map(|selector| (text(selector, "/scopeName"), text(selector, "/operator"), texts(selector, "/values")));
     plain.chain(selected).all(|(scope, operator, values)| match (group, plural) {
         ("", "pods") => pod_in_scope(object, scope, operator, &values),
         ("", "persistentvolumeclaims") if scope == "VolumeAttributesClass" => {
@@ -77,7 +77,8 @@ mod tests {
     #[test]
     fn pods_are_in_their_scopes() {
         let best = json!({"spec": {"containers": [{}], "priorityClassName": "high"}});
-        let ending = json!({"spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}], "activeDeadlineSeconds": 5}});
+        let ending =
+            json!({"spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}], "activeDeadlineSeconds": 5}});
         let selector = |operator: &str, values: Value| {
             json!({"spec": {"scopeSelector": {"matchExpressions": [
                 {"scopeName": "PriorityClass", "operator": operator, "values": values},

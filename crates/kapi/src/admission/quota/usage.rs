@@ -48,7 +48,8 @@ pub(super) fn concerns(group: &str, plural: &str, name: &str) -> bool {
         }
         ("", "services") => matches!(name, "services" | "services.nodeports" | "services.loadbalancers"),
         ("", "persistentvolumeclaims") => {
-            CLAIM_NAMES.contains(&name) || CLAIM_NAMES.iter().any(|known| name.ends_with(&format!("{CLASS_INFIX}{known}")))
+            CLAIM_NAMES.contains(&name)
+                || CLAIM_NAMES.iter().any(|known| name.ends_with(&format!("{CLASS_INFIX}{known}")))
         }
         ("", "configmaps" | "secrets" | "resourcequotas" | "replicationcontrollers") => name == plural,
         _ => false,
@@ -60,25 +61,29 @@ pub(super) fn of(group: &str, plural: &str, object: &Value) -> Amounts {
     let one = Quantity::whole(1);
     let mut used = Amounts::from([(count_name(group, plural), one)]);
     match (group, plural) {
-        ("", "pods") => {
-            if !matches!(text(object, "/status/phase"), "Failed" | "Succeeded") {
-                used.insert("pods".into(), one);
-                used.extend(compute(&requests_of(object), &limits_of(object)));
-                for (name, overhead) in amounts(object.pointer("/spec/overhead")) {
-                    for name in [name.clone(), format!("requests.{name}"), format!("limits.{name}")] {
-                        if let Some(sum) = used.get(&name).map(|known| known.plus(overhead)) {
-                            used.insert(name, sum);
-                        }
-                    }
-                }
-            }
-        }
+        ("", "pods") => used.extend(of_pod(object)),
         ("", "services") => used.extend(of_service(object)),
         ("", "persistentvolumeclaims") => used.extend(of_claim(object)),
         ("", "configmaps" | "secrets" | "resourcequotas" | "replicationcontrollers") => {
             used.insert(plural.to_owned(), one);
         }
         _ => {}
+    }
+    used
+}
+
+fn of_pod(pod: &Value) -> Amounts {
+    if matches!(text(pod, "/status/phase"), "Failed" | "Succeeded") {
+        return Amounts::new();
+    }
+    let mut used = compute(&requests_of(pod), &limits_of(pod));
+    used.insert("pods".into(), Quantity::whole(1));
+    for (name, overhead) in amounts(pod.pointer("/spec/overhead")) {
+        for name in [name.clone(), format!("requests.{name}"), format!("limits.{name}")] {
+            if let Some(sum) = used.get(&name).map(|known| known.plus(overhead)) {
+                used.insert(name, sum);
+            }
+        }
     }
     used
 }
@@ -156,9 +161,9 @@ pub(super) fn require_amounts(concerned: &[&String], pod: &Value) -> Result<(), 
     if missing.is_empty() {
         return Ok(());
     }
-    let told = missing.into_iter().map(|(name, containers)| {
-        format!("{name} for: {}", containers.into_iter().collect::<Vec<_>>().join(","))
-    });
+    let told = missing
+        .into_iter()
+        .map(|(name, containers)| format!("{name} for: {}", containers.into_iter().collect::<Vec<_>>().join(",")));
     Err(format!("must specify {}", told.collect::<Vec<_>>().join("; ")))
 }
 

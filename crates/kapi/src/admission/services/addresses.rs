@@ -64,9 +64,7 @@ fn take(net: &ipnet::IpNet, reservation: &mut Reservation, address: &str) -> Res
     }
     let (first, last) = range::bounds(net);
     if !(first..=last).contains(&range::number(address)) {
-        return Err(format!(
-            "the provided IP ({address}) is not in the valid range. The range of valid IPs is {net}"
-        ));
+        return Err(format!("the provided IP ({address}) is not in the valid range. The range of valid IPs is {net}"));
     }
     if reservation.address(address) { Ok(()) } else { Err("provided IP is already allocated".into()) }
 }
@@ -109,11 +107,15 @@ mod tests {
         let rows = [
             ("10.96.0.3", "provided IP is already allocated"),
             ("192.0.2.1", "the provided network does not match the current range"),
-            ("10.96.0.7", "the provided IP (10.96.0.7) is not in the valid range. The range of valid IPs is 10.96.0.0/29"),
+            (
+                "10.96.0.7",
+                "the provided IP (10.96.0.7) is not in the valid range. The range of valid IPs is 10.96.0.0/29",
+            ),
         ];
         for (ip, why) in rows {
-            let expected =
-                format!("Service \"s\" is invalid: spec.clusterIPs: Invalid value: [{ip:?}]: failed to allocate IP {ip}: {why}");
+            let expected = format!(
+                "Service \"s\" is invalid: spec.clusterIPs: Invalid value: [{ip:?}]: failed to allocate IP {ip}: {why}"
+            );
             assert_eq!(allocated(&taken, asked(ip), None).map(|_| ()).unwrap_err(), expected);
         }
         drop(held);
@@ -127,7 +129,8 @@ mod tests {
         let _others = allocated(&taken, had.clone(), None).unwrap();
         let (kept, _) = allocated(&taken, had.clone(), Some(had)).unwrap();
         assert_eq!(kept, json!(["10.96.0.3"]));
-        let (new, _) = allocated(&taken, json!({"ipFamilies": ["IPv4"]}), Some(json!({"type": "ExternalName"}))).unwrap();
+        let (new, _) =
+            allocated(&taken, json!({"ipFamilies": ["IPv4"]}), Some(json!({"type": "ExternalName"}))).unwrap();
         assert_eq!(new.as_array().unwrap().len(), 1);
     }
 }

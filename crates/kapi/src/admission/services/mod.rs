@@ -42,7 +42,11 @@ fn family_of_net(net: &IpNet) -> &'static str {
 }
 
 /// Gives a Service the addresses and ports it asks for.
-pub(crate) fn allocate(call: &mut Call, object: &mut Value, old: Option<&Value>) -> Result<Option<Reservation>, Status> {
+pub(crate) fn allocate(
+    call: &mut Call,
+    object: &mut Value,
+    old: Option<&Value>,
+) -> Result<Option<Reservation>, Status> {
     if !call.served.is("", "Service") || !call.target.subresource.is_empty() {
         return Ok(None);
     }

@@ -109,13 +109,7 @@ fn set(service: &mut Value, index: usize, port: i64) {
     }
 }
 
-fn take(
-    ports: &Ports,
-    reservation: &mut Reservation,
-    service: &Value,
-    index: usize,
-    port: i64,
-) -> Result<i64, Status> {
+fn take(ports: &Ports, reservation: &mut Reservation, service: &Value, index: usize, port: i64) -> Result<i64, Status> {
     try_take(ports, reservation, port).map_err(|why| {
         let path = Path::new("spec.ports").index(index).child("nodePort");
         invalid(service, &[FieldError::invalid(&path, &port.into(), why)])
@@ -171,7 +165,8 @@ mod tests {
 
     #[test]
     fn ports_of_one_number_share_a_node_port() {
-        let spec = json!({"type": "NodePort", "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]});
+        let spec =
+            json!({"type": "NodePort", "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]});
         let (spec, _held) = allocated(&Taken::default(), spec, None).unwrap();
         assert_eq!(spec["ports"][0]["nodePort"], spec["ports"][1]["nodePort"]);
     }

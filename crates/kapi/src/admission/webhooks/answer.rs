@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::super::fields::text;
 use super::client::Answer;
 use super::index::Hook;
 use super::review::{self, Verdict};
@@ -32,7 +33,8 @@ pub(super) async fn ask(
         return Err(Failure::Refused(Status::bad_request(why)));
     }
     if !hook.speaks_v1 {
-        let why = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)";
+        let why =
+            "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)";
         return Err(Failure::Call(why.into()));
     }
     let uid = crate::write::new_uid();
@@ -62,9 +64,9 @@ fn read(answer: &Answer) -> Result<Value, String> {
     if !(200..300).contains(&answer.code) {
         return Err(refused(answer));
     }
-    let text = String::from_utf8_lossy(&answer.body);
+    let body = String::from_utf8_lossy(&answer.body);
     // Kubernetes reads answers as YAML where they are no JSON.
-    let parsed = serde_json::from_slice(&answer.body).ok().or_else(|| kernel::yaml::value(&text).ok());
+    let parsed = serde_json::from_slice(&answer.body).ok().or_else(|| kernel::yaml::value(&body).ok());
     match parsed.unwrap_or_default() {
         review @ Value::Object(_) => Ok(review),
         other => Err(format!(
@@ -83,8 +85,8 @@ fn refused(answer: &Answer) -> String {
     {
         return message.to_owned();
     }
-    let text = String::from_utf8_lossy(&answer.body);
-    let said = if answer.is_text { text.trim() } else { "unknown" };
+    let body = String::from_utf8_lossy(&answer.body);
+    let said = if answer.is_text { body.trim() } else { "unknown" };
     match answer.code {
         400 => "the server rejected our request for an unknown reason".into(),
         401 => "the server has asked for the client to provide credentials".into(),
@@ -97,9 +99,28 @@ fn refused(answer: &Answer) -> String {
         422 => "the server rejected our request due to an error in our request".into(),
         429 => "the server has received too many requests and has asked us to try again later".into(),
         503 => "the server is currently unable to handle the request".into(),
-        504 => "the server was unable to return a response in the time allotted, but may still be processing the request".into(),
+        504 => {
+            "the server was unable to return a response in the time allotted, but may still be processing the request"
+                .into()
+        }
         code if code >= 500 => format!("an error on the server ({said:?}) has prevented the request from succeeding"),
         code => format!("the server responded with the status code {code} but did not return more information"),
+    }
+}
+
+/// Why a patch cannot be applied, as the library Kubernetes uses words it.
+pub(super) fn explain_patch(document: &Value, patch: &[u8], why: &str) -> String {
+    let operations: Vec<Value> = serde_json::from_slice(patch).unwrap_or_default();
+    let fails = |count: &usize| {
+        let part = operations.get(..*count).map(<[Value]>::to_vec).unwrap_or_default();
+        kapi_merge::json_patch(document, Value::Array(part).to_string().as_bytes()).is_err()
+    };
+    let failing = (1..=operations.len()).find(fails).and_then(|count| operations.get(count - 1));
+    let (op, path) = failing.map_or(("", ""), |failing| (text(failing, "/op"), text(failing, "/path")));
+    let tail = if op == "test" { "test failed" } else { "missing value" };
+    match op {
+        "remove" => format!("error in remove for path: '{path}': {why}: {tail}"),
+        _ => format!("{why}: {tail}"),
     }
 }
 
@@ -114,8 +135,14 @@ mod tests {
                        struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
                        \"json:\\\"kind,omitempty\\\"\" }";
         let rows = [
-            (answer(500, false, "broken"), "an error on the server (\"unknown\") has prevented the request from succeeding"),
-            (answer(500, true, "broken\n"), "an error on the server (\"broken\") has prevented the request from succeeding"),
+            (
+                answer(500, false, "broken"),
+                "an error on the server (\"unknown\") has prevented the request from succeeding",
+            ),
+            (
+                answer(500, true, "broken\n"),
+                "an error on the server (\"broken\") has prevented the request from succeeding",
+            ),
             (answer(404, false, ""), "the server could not find the requested resource"),
             (answer(200, false, "not json"), garbage),
         ];

@@ -82,7 +82,8 @@ impl Pool {
             };
             match connection.send_request(request.clone()).await {
                 // The other side may have closed a kept connection; nothing was read, so ask anew.
-                Err(error) if reused && (error.is_canceled() || error.is_closed() || error.is_incomplete_message()) => {}
+                Err(error) if reused && (error.is_canceled() || error.is_closed() || error.is_incomplete_message()) => {
+                }
                 Err(error) => return Err(explain_http(&error)),
                 Ok(response) => {
                     let answer = read(response).await?;
@@ -140,12 +141,14 @@ async fn connect(key: &Key) -> Result<Connection, String> {
 fn trust(authorities: &[u8]) -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(authorities) {
-        let certificate = certificate.map_err(|_| "unable to load root certificates: unable to parse bytes as PEM block")?;
+        let certificate =
+            certificate.map_err(|_| "unable to load root certificates: unable to parse bytes as PEM block")?;
         roots.add(certificate).map_err(|error| format!("unable to load root certificates: {error}"))?;
     }
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let builder =
-        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(|e| e.to_string())?;
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|e| e.to_string())?;
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
@@ -187,5 +190,9 @@ fn explain_tls(error: &std::io::Error) -> String {
 }
 
 fn explain_http(error: &hyper::Error) -> String {
-    if error.is_incomplete_message() || error.is_closed() || error.is_canceled() { "EOF".to_owned() } else { error.to_string() }
+    if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
+        "EOF".to_owned()
+    } else {
+        error.to_string()
+    }
 }

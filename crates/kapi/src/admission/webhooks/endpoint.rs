@@ -45,8 +45,9 @@ fn resolve(call: &Call, namespace: &str, name: &str, port: u16) -> Result<String
     let Some(found) = found else { return Err(format!("no service port {port} found for service {name:?}")) };
     let port_name = text(found, "/name");
     let slices = stored_all(call, "endpointslices.discovery.k8s.io", &format!("{namespace}/"));
-    let of_service =
-        slices.iter().filter(|slice| slice.pointer("/metadata/labels/kubernetes.io~1service-name") == Some(&name.into()));
+    let of_service = slices
+        .iter()
+        .filter(|slice| slice.pointer("/metadata/labels/kubernetes.io~1service-name") == Some(&name.into()));
     if let Some(address) = of_service.filter_map(|slice| in_slice(slice, port_name)).next() {
         return Ok(address);
     }

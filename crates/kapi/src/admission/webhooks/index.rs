@@ -101,7 +101,9 @@ impl Hook {
             conditions: list(hook, "/matchConditions").iter().map(condition).collect(),
             ignores_failure: text(hook, "/failurePolicy") == "Ignore",
             safe_in_dry_run: matches!(text(hook, "/sideEffects"), "None" | "NoneOnDryRun"),
-            timeout: Duration::from_secs(int(hook, "/timeoutSeconds").and_then(|s| u64::try_from(s).ok()).unwrap_or(10)),
+            timeout: Duration::from_secs(
+                int(hook, "/timeoutSeconds").and_then(|s| u64::try_from(s).ok()).unwrap_or(10),
+            ),
             reinvoked_if_needed: text(hook, "/reinvocationPolicy") == "IfNeeded",
             speaks_v1: texts(hook, "/admissionReviewVersions").contains(&"v1"),
             place: Place::read(hook),
@@ -111,7 +113,7 @@ impl Hook {
 }
 
 /// What match conditions may speak of.
-const VARIABLES: [&str; 3] = ["object", "oldObject", "request"];
+pub(super) const VARIABLES: [&str; 3] = ["object", "oldObject", "request"];
 
 impl Place {
     fn read(hook: &Value) -> Self {

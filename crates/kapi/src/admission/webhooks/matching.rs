@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use kapi_schema::Condition;
+use kapi_schema::field::{FieldError, Path};
 use serde_json::{Map, Value};
 
 use super::super::Operation;
-use super::super::fields::{forbid, stored};
-use super::index::Hook;
+use super::super::fields::{forbid, list, stored, text};
+use super::index::{Hook, VARIABLES};
 use super::rules::Asked;
 use super::{Subject, review};
 use crate::call::Call;
+use crate::object;
 use crate::registry::{self, Served};
 use crate::status::{Named, Status};
 
@@ -45,7 +48,9 @@ fn by_rules(call: &Call, hook: &Hook, subject: &Subject<'_>) -> Option<Arc<Serve
         .chain(custom.all())
         .filter(|served| served.collection == call.served.collection && served.api_version != call.served.api_version)
         .collect();
-    hook.rules.iter().find_map(|rule| others.iter().find(|served| matches(served, rule)).map(|served| Arc::clone(served)))
+    hook.rules
+        .iter()
+        .find_map(|rule| others.iter().find(|served| matches(served, rule)).map(|served| Arc::clone(served)))
 }
 
 fn in_namespace(call: &Call, hook: &Hook, subject: &Subject<'_>) -> Result<bool, Status> {
@@ -103,4 +108,23 @@ fn by_conditions(call: &Call, hook: &Hook, subject: &Subject<'_>, seen: &Served)
     }
     let why = format!("failed to evaluate match conditions: {}", faults.join(", "));
     Err(forbid(call, subject.object.or(subject.old).unwrap_or(&Value::Null), why))
+}
+
+/// Refuses a configuration whose conditions do not compile.
+pub(super) fn check_conditions(call: &Call, configuration: &Value) -> Result<(), Status> {
+    let mut errors = Vec::new();
+    for (i, hook) in list(configuration, "/webhooks").iter().enumerate() {
+        for (j, condition) in list(hook, "/matchConditions").iter().enumerate() {
+            let source = text(condition, "/expression");
+            if let Err(fault) = Condition::compile(source, &VARIABLES) {
+                let path = Path::new("webhooks").index(i).child("matchConditions").index(j).child("expression");
+                errors.push(FieldError::invalid(&path, &source.into(), fault));
+            }
+        }
+    }
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let resource = &call.served.resource;
+    Err(Status::invalid(&resource.group, &resource.kind, object::name(configuration), &errors))
 }

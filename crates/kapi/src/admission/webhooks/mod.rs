@@ -136,11 +136,10 @@ pub(super) async fn validate(
     old: Option<&Value>,
 ) -> Result<(), Status> {
     if is_exempt(call) {
-        return Ok(());
+        return object.map_or(Ok(()), |object| matching::check_conditions(call, object));
     }
     let validating = call.api.admission.webhooks.validating();
-    let mutating =
-        if operation == Operation::Delete { call.api.admission.webhooks.mutating() } else { Arc::default() };
+    let mutating = if operation == Operation::Delete { call.api.admission.webhooks.mutating() } else { Arc::default() };
     if validating.is_empty() && mutating.is_empty() {
         return Ok(());
     }
@@ -205,7 +204,7 @@ fn settled(
 fn patched(call: &Call, subject: &Subject<'_>, seen: &Served, patch: &[u8]) -> Result<Value, Status> {
     let shown = subject.object_as(seen);
     let changed = kapi_merge::json_patch(&shown, patch).map_err(|error| match error {
-        kapi_merge::PatchError::Unprocessable(why) => Status::internal(why),
+        kapi_merge::PatchError::Unprocessable(why) => Status::internal(answer::explain_patch(&shown, patch, &why)),
         other => Status::internal(other),
     })?;
     if subject.subresource == "scale" {

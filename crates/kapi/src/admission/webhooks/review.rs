@@ -203,7 +203,11 @@ mod tests {
                 json!({"apiVersion": "v1", "kind": "Pod", "response": {"uid": "a"}}),
                 "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /v1, Kind=Pod",
             ),
-            (true, answer(json!({"uid": "a", "patch": "W10="})), "webhook returned response.patch but not response.patchType"),
+            (
+                true,
+                answer(json!({"uid": "a", "patch": "W10="})),
+                "webhook returned response.patch but not response.patchType",
+            ),
             (
                 true,
                 answer(json!({"uid": "a", "patchType": "JSONPatch"})),
