@@ -89,7 +89,8 @@ impl DataDir {
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
                 let _ = file.read_to_string(&mut text);
-                let who = Running::parse(&text).map(|running| format!(" (process {})", running.pid)).unwrap_or_default();
+                let who =
+                    Running::parse(&text).map(|running| format!(" (process {})", running.pid)).unwrap_or_default();
                 bail!(
                     "Butler runs in {} already{who}; stop it with `butler down`, or choose another --data-dir",
                     self.path().display()
@@ -113,7 +114,11 @@ impl DataDir {
                 let mut text = String::new();
                 file.read_to_string(&mut text).with_context(|| format!("cannot read {}", path.display()))?;
                 // Held but not described: it is just starting.
-                Ok(Some(Running::parse(&text).unwrap_or(Running { pid: 0, server: String::new(), since: String::new() })))
+                Ok(Some(Running::parse(&text).unwrap_or(Running {
+                    pid: 0,
+                    server: String::new(),
+                    since: String::new(),
+                })))
             }
             Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("cannot look at {}", path.display())),
         }

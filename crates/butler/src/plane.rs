@@ -96,8 +96,7 @@ pub(crate) fn kubeconfig(keys: &ClusterPki, server: &str) -> Result<Kubeconfig> 
         certificate_authority: Some(keys.cluster_ca.pem()),
         tls_server_name: None,
     };
-    let credentials =
-        Credentials::Certificate { certificate: leaf.certificate_pem(), key: leaf.key.pem().clone() };
+    let credentials = Credentials::Certificate { certificate: leaf.certificate_pem(), key: leaf.key.pem().clone() };
     Ok(Kubeconfig::new("butler", cluster, "admin", credentials))
 }
 

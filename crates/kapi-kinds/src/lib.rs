@@ -22,8 +22,8 @@ mod table;
 pub use behaviour::{Behaviour, behaviour, prepare_approval, validate_approval};
 pub use columns::{Column, Columns, Evaluate, PrintRow, columns, custom_columns, row_conditions};
 pub use generated::{
-    Group, component, component_names, default_objects, default_rbac, delete_returns_object, groups, kubernetes_version,
-    storage_version_hash,
+    Group, component, component_names, default_objects, default_rbac, delete_returns_object, groups,
+    kubernetes_version, storage_version_hash,
 };
 pub use resource::{Resource, Subresource};
 pub use table::{builtin, component_of, schema};

@@ -11,8 +11,9 @@ use tokio::sync::mpsc;
 use crate::admission;
 use crate::auth::{Auth, Security};
 use crate::controllers::{self, Controllers, Message, Notice};
-use crate::{bootstrap, crd};
+use crate::metrics::Metrics;
 use crate::registry::{self, Groups, Served};
+use crate::{bootstrap, crd};
 
 /// Where an API's settings differ from Kubernetes' own defaults.
 #[derive(Clone)]
@@ -68,6 +69,7 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) options: Options,
     pub(crate) auth: Auth,
+    pub(crate) metrics: Metrics,
     pub(crate) admission: admission::State,
     custom: RwLock<Arc<Groups>>,
 }
@@ -130,8 +132,15 @@ impl Plane {
             return Ok(Arc::clone(found));
         }
         let admission = admission::State::default();
-        let inner =
-            Arc::new(Inner { name: Arc::clone(&name), store, options, auth, admission, custom: RwLock::default() });
+        let inner = Arc::new(Inner {
+            name: Arc::clone(&name),
+            store,
+            options,
+            auth,
+            admission,
+            metrics: Metrics::default(),
+            custom: RwLock::default(),
+        });
         inner.load();
         self.shared.tell(Message::Opened(Arc::clone(&inner)));
         apis.insert(name, Arc::clone(&inner));
@@ -209,7 +218,8 @@ impl Inner {
             let versions = &groups.0.get(group)?.versions;
             let mut found = versions.iter().filter_map(|(_, resources)| resources.get(plural));
             let first = found.next()?;
-            let stored = std::iter::once(first).chain(found).find(|served| served.api_version == served.stored_api_version);
+            let stored =
+                std::iter::once(first).chain(found).find(|served| served.api_version == served.stored_api_version);
             Some(Arc::clone(stored.unwrap_or(first)))
         };
         find(registry::builtin()).or_else(|| find(&self.custom.read()))

@@ -68,12 +68,7 @@ impl Auth {
     }
 
     /// The user of a request, after impersonation.
-    pub(crate) fn user(
-        &self,
-        certificates: &[Vec<u8>],
-        headers: &HeaderMap,
-        now: Timestamp,
-    ) -> Result<User, Status> {
+    pub(crate) fn user(&self, certificates: &[Vec<u8>], headers: &HeaderMap, now: Timestamp) -> Result<User, Status> {
         let chain: Vec<&[u8]> = certificates.iter().map(Vec::as_slice).collect();
         let authorization = headers.get(http::header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let credentials = Credentials { certificates: &chain, authorization };
@@ -93,9 +88,7 @@ impl Auth {
         }
         impersonate(&user, &wanted, &self.authorizer).map_err(|error| match error {
             ImpersonationError::Forbidden(error) => error.into(),
-            ImpersonationError::NoUser(_) => {
-                Status { reason: NO_USER, ..Status::unexplained(error.to_string()) }
-            }
+            ImpersonationError::NoUser(_) => Status { reason: NO_USER, ..Status::unexplained(error.to_string()) },
         })
     }
 

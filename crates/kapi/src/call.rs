@@ -114,7 +114,9 @@ impl Call {
     pub(crate) fn options_kind(&self) -> &'static str {
         match self.target.name.is_empty() {
             true => "CreateOptions",
-            false if self.header(http::header::CONTENT_TYPE).is_some_and(|media| media.contains("patch")) => "PatchOptions",
+            false if self.header(http::header::CONTENT_TYPE).is_some_and(|media| media.contains("patch")) => {
+                "PatchOptions"
+            }
             false => "UpdateOptions",
         }
     }

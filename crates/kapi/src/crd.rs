@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use kapi_kinds::{Behaviour, Resource, Subresource};
-use kapi_schema::{CelRules, JsonPath, Schema};
 use kapi_schema::field::{FieldError, Path};
+use kapi_schema::{CelRules, JsonPath, Schema};
 use serde_json::{Value, json};
 
 use crate::registry::{Served, api_version};
@@ -81,8 +81,7 @@ impl Scale {
             value = map.get(step)?;
         }
         let replicas = value.as_i64()?;
-        (replicas < 0)
-            .then(|| FieldError::invalid(&path, &replicas.into(), "should be a non-negative integer"))
+        (replicas < 0).then(|| FieldError::invalid(&path, &replicas.into(), "should be a non-negative integer"))
     }
 }
 
@@ -178,7 +177,9 @@ fn served_version(definition: &Value, spec: &Value, version: &Value, stored: &st
 
 fn stored_schema(spec: &Value, stored: &str) -> Schema {
     let versions = spec["versions"].as_array().into_iter().flatten();
-    let found = versions.filter(|version| version["name"] == stored).find_map(|version| version.pointer("/schema/openAPIV3Schema"));
+    let found = versions
+        .filter(|version| version["name"] == stored)
+        .find_map(|version| version.pointer("/schema/openAPIV3Schema"));
     found.and_then(|openapi| Schema::parse(openapi).ok()).unwrap_or_else(Schema::any)
 }
 
@@ -200,7 +201,9 @@ fn deprecation(spec: &Value, version: &Value) -> Option<String> {
     others.sort_by_key(|name| std::cmp::Reverse(priority(name)));
     let this = version["name"].as_str()?;
     Some(match others.first() {
-        Some(better) if priority(better) > priority(this) => format!("{} is deprecated; use {}", named(this), named(better)),
+        Some(better) if priority(better) > priority(this) => {
+            format!("{} is deprecated; use {}", named(this), named(better))
+        }
         _ => format!("{} is deprecated", named(this)),
     })
 }
@@ -231,7 +234,11 @@ fn subresources(group: &str, version: &str, kind: &str, status: bool, scale: boo
 
 fn scale(from: &Value) -> Option<Scale> {
     let path = |key: &str| from[key].as_str().map(steps);
-    Some(Scale { spec: path("specReplicasPath")?, status: path("statusReplicasPath")?, selector: path("labelSelectorPath") })
+    Some(Scale {
+        spec: path("specReplicasPath")?,
+        status: path("statusReplicasPath")?,
+        selector: path("labelSelectorPath"),
+    })
 }
 
 /// `.spec.replicas` as its steps.

@@ -13,17 +13,18 @@
 //! stored, and the handlers know no kind but for the few that are the API's own machinery (namespaces, CRDs, RBAC,
 //! tokens, Services' addresses).
 
-pub mod api;
 mod admission;
+pub mod api;
 mod auth;
 mod bootstrap;
-mod controllers;
 mod call;
+mod controllers;
 mod crd;
 mod decode;
 mod documents;
 mod handlers;
 mod internal;
+mod metrics;
 mod object;
 mod read;
 pub mod registry;

@@ -126,9 +126,8 @@ impl Query {
     pub(crate) fn number(&self, key: &str) -> Result<Option<i64>, Status> {
         self.get(key)
             .map(|text| {
-                text.parse().map_err(|_| {
-                    Status::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
-                })
+                text.parse()
+                    .map_err(|_| Status::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax")))
             })
             .transpose()
     }
@@ -170,12 +169,16 @@ mod tests {
             ("/api/v1/namespaces/a/finalize", "|v1|a|namespaces|a|finalize"),
             ("/api/v1/namespaces/a/pods/p/log", "|v1|a|pods|p|log"),
             ("/apis/apps/v1/namespaces/a/deployments/d/scale", "apps|v1|a|deployments|d|scale"),
-            ("/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode", "rbac.authorization.k8s.io|v1||clusterroles|system:node|"),
+            (
+                "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode",
+                "rbac.authorization.k8s.io|v1||clusterroles|system:node|",
+            ),
             ("/api/v1/namespaces/a/services/s/proxy/x/y", "|v1|a|services|s|proxy/x/y"),
         ];
         for (path, expected) in rows {
             let Route::Resource(t) = Route::parse(path) else { panic!("{path}") };
-            let found = format!("{}|{}|{}|{}|{}|{}", t.group, t.version, t.namespace, t.resource, t.name, t.subresource);
+            let found =
+                format!("{}|{}|{}|{}|{}|{}", t.group, t.version, t.namespace, t.resource, t.name, t.subresource);
             assert_eq!(found, expected, "{path}");
         }
         for path in ["/", "/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1", "/healthz", "/api/v1//pods"] {

@@ -12,11 +12,12 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kapi_auth::{Attributes, User, parse_field_selector};
 
 use crate::api::{Api, Inner};
+use crate::auth::NO_USER;
 use crate::call::{Call, FieldValidation};
 use crate::handlers;
+use crate::metrics;
 use crate::request::{Query, Route, Target, verb};
 use crate::respond::{self, Body, Representation};
-use crate::auth::NO_USER;
 use crate::status::Status;
 
 /// The largest body taken, as kube-apiserver has it.
@@ -113,6 +114,33 @@ impl Exchange<'_> {
     ) -> Result<Response<Body>, Status> {
         let api = &self.service.api;
         let verb = verb(&self.method, &target, &self.query);
+        let request = metrics::Request {
+            verb,
+            group: target.group.clone(),
+            resource: target.resource.clone(),
+            subresource: target.subresource.clone(),
+            code: 200,
+        };
+        let answered = self.answer_resource(verb, target, user, representation).await;
+        let code = match &answered {
+            Ok(response) => response.status().as_u16(),
+            Err(status) => status.code,
+        };
+        // Names nobody serves would let anybody make up metrics.
+        if code != 404 {
+            api.metrics.answered(&metrics::Request { code, ..request });
+        }
+        answered
+    }
+
+    async fn answer_resource(
+        self,
+        verb: &'static str,
+        target: Target,
+        user: User,
+        representation: Result<Representation, Status>,
+    ) -> Result<Response<Body>, Status> {
+        let api = &self.service.api;
         authorize(api, &user, verb, &target, &self.query)?;
         let Some(served) = api.find(&target.group, &target.version, &target.resource) else {
             // Within a group that is served the answer is a Status, beyond it a bare page.
@@ -122,6 +150,9 @@ impl Exchange<'_> {
                 Ok(respond::text(404, "text/plain; charset=utf-8", "404 page not found\n"))
             };
         };
+        if self.method == Method::HEAD {
+            return Err(Status::method_refused());
+        }
         if is_misplaced(&served, &target) {
             return match served.custom {
                 Some(_) => Ok(respond::text(404, "text/plain; charset=utf-8", "404 page not found\n")),
@@ -163,7 +194,8 @@ fn authorize(api: &Inner, user: &User, verb: &str, target: &Target, query: &Quer
         ("list" | "watch" | "deletecollection", Some(selector)) => parse_field_selector(selector).unwrap_or_default(),
         _ => Vec::new(),
     };
-    let selected = fields.iter().find(|field| field.equal && field.field == "metadata.name").map(|field| field.value.as_str());
+    let selected =
+        fields.iter().find(|field| field.equal && field.field == "metadata.name").map(|field| field.value.as_str());
     let name = if target.name.is_empty() { selected.unwrap_or_default() } else { &target.name };
     // A namespace is its own scope: reading `namespaces/x` is asked about within x, and named.
     api.auth.authorize(&Attributes {

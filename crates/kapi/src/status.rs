@@ -143,8 +143,7 @@ impl Status {
 
     /// 409 in the wording of a lost race.
     pub fn modified(resource: Named<'_>, name: &str) -> Self {
-        const WHY: &str =
-            "the object has been modified; please apply your changes to the latest version and try again";
+        const WHY: &str = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(resource, name, WHY)
     }
 
@@ -197,8 +196,7 @@ impl Status {
 
     /// 422: a patch that cannot be applied to this object.
     pub fn unprocessable_patch() -> Self {
-        let mut status =
-            Self::new(422, "Invalid", "the server rejected our request due to an error in our request");
+        let mut status = Self::new(422, "Invalid", "the server rejected our request due to an error in our request");
         status.details = Some(Box::default());
         status
     }
@@ -317,11 +315,7 @@ impl Cause {
 
 impl From<&FieldError> for Cause {
     fn from(error: &FieldError) -> Self {
-        Self {
-            reason: error.kind.reason().into(),
-            message: error.body(),
-            field: error.path.to_string(),
-        }
+        Self { reason: error.kind.reason().into(), message: error.body(), field: error.path.to_string() }
     }
 }
 

@@ -77,7 +77,8 @@ fn taken_names(watched: &Watched, definition: &Value) -> (BTreeSet<String>, BTre
         let names = &other["status"]["acceptedNames"];
         let text = |key: &str| names[key].as_str().filter(|name| !name.is_empty()).map(str::to_owned);
         resources.extend([text("plural"), text("singular")].into_iter().flatten());
-        resources.extend(names["shortNames"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned));
+        resources
+            .extend(names["shortNames"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned));
         kinds.extend([text("kind"), text("listKind")].into_iter().flatten());
     }
     (resources, kinds)
@@ -132,8 +133,10 @@ async fn clean_up(watched: &mut Watched, name: &str, definition: &Value) {
     if !collection.is_empty() {
         return;
     }
-    let kept: Vec<&str> = object::finalizers(definition).into_iter().filter(|finalizer| *finalizer != CLEANUP).collect();
-    let patch = json!({"metadata": {"resourceVersion": object::meta(definition, "resourceVersion"), "finalizers": kept}});
+    let kept: Vec<&str> =
+        object::finalizers(definition).into_iter().filter(|finalizer| *finalizer != CLEANUP).collect();
+    let patch =
+        json!({"metadata": {"resourceVersion": object::meta(definition, "resourceVersion"), "finalizers": kept}});
     report(watched.client.send(AGENT, Method::PATCH, &path(name), Some(&patch)).await, name);
 }
 

@@ -100,9 +100,7 @@ async fn unblock_owners(watched: &mut Watched, dependent: &Value) {
 }
 
 fn blocks(dependent: &Value, uid: &str) -> bool {
-    references(dependent)
-        .iter()
-        .any(|reference| reference["uid"] == uid && reference["blockOwnerDeletion"] == true)
+    references(dependent).iter().any(|reference| reference["uid"] == uid && reference["blockOwnerDeletion"] == true)
 }
 
 fn only_owned_by(watched: &Watched, dependent: &Value, uid: &str) -> bool {

@@ -104,7 +104,8 @@ fn resource_value(served: &Served) -> Value {
 fn storage_hash(served: &Served) -> Option<String> {
     let resource = &served.resource;
     if served.custom.is_none() {
-        return kapi_kinds::storage_version_hash(&resource.group, &resource.version, &resource.plural).map(str::to_owned);
+        return kapi_kinds::storage_version_hash(&resource.group, &resource.version, &resource.plural)
+            .map(str::to_owned);
     }
     let text = format!("{}/{}/{}", resource.group, served.stored_version, resource.kind);
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());
@@ -148,6 +149,7 @@ fn aggregated(groups: &[(Arc<str>, Group)]) -> Response<Body> {
     });
     let mut response = respond::plain(200, &Representation::json(), &value);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(AGGREGATED));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
     response
 }
 

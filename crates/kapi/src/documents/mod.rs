@@ -19,13 +19,19 @@ pub(crate) fn answer(
     headers: &HeaderMap,
     query: &Query,
 ) -> Result<Response<Body>, Status> {
+    let parts: Vec<&str> = path.strip_prefix('/').unwrap_or(path).trim_end_matches('/').split('/').collect();
+    if let Some(response) = health(&parts, query) {
+        return Ok(response);
+    }
     if !matches!(method.as_str(), "GET" | "HEAD") {
         return Err(Status::method_refused());
     }
-    let parts: Vec<&str> = path.strip_prefix('/').unwrap_or(path).trim_end_matches('/').split('/').collect();
     let representation = Representation::of(headers, query).unwrap_or_else(|_| Representation::json());
     let found = match parts.as_slice() {
-        ["livez" | "readyz" | "healthz", ..] => return Ok(respond::text(200, "text/plain; charset=utf-8", "ok")),
+        ["metrics"] => {
+            let media = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+            return Ok(respond::text(200, media, crate::metrics::text(api)));
+        }
         ["version"] => Some(version(api)),
         ["api"] => return Ok(discovery::core(api, headers, &representation)),
         ["apis"] => return Ok(discovery::groups(api, headers, &representation)),
@@ -41,7 +47,9 @@ pub(crate) fn answer(
         [".well-known", "openid-configuration"] | ["openid", "v1", "jwks"] => {
             return Ok(issuer(api, parts.len() == 3));
         }
-        [""] => Some(json!({"paths": ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]})),
+        [""] => Some(
+            json!({"paths": ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]}),
+        ),
         _ => None,
     };
     let known_group = |group: &str| crate::registry::builtin().0.contains_key(group);
@@ -56,6 +64,31 @@ pub(crate) fn answer(
         Some(value) => respond::plain(200, &representation, &value),
         None => respond::text(404, "text/plain; charset=utf-8", "404 page not found\n"),
     })
+}
+
+/// What is checked. The process answers, so it lives; its store was read before it served anything.
+const CHECKS: [&str; 3] = ["ping", "log", "store"];
+
+/// `/livez`, `/readyz`, `/healthz`, each also as a list of checks and check by check.
+fn health(parts: &[&str], query: &Query) -> Option<Response<Body>> {
+    let plain = |text: String| respond::text(200, "text/plain; charset=utf-8", text);
+    match parts {
+        [name @ ("livez" | "readyz" | "healthz")] if query.flag("verbose") => {
+            let excluded = |check: &str| query.all("exclude").any(|name| name == check);
+            let mut lines: Vec<String> = CHECKS
+                .iter()
+                .map(|check| match excluded(check) {
+                    true => format!("[+]{check} excluded: ok"),
+                    false => format!("[+]{check} ok"),
+                })
+                .collect();
+            lines.push(format!("{name} check passed\n"));
+            Some(plain(lines.join("\n")))
+        }
+        ["livez" | "readyz" | "healthz"] => Some(plain("ok".into())),
+        ["livez" | "readyz" | "healthz", check] if CHECKS.contains(check) => Some(plain("ok".into())),
+        _ => None,
+    }
 }
 
 /// How others verify ServiceAccount tokens: the configuration, or the keys.

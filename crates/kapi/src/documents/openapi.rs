@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, Response, header};
-use kapi_kinds::openapi::{Descriptions, component_name, custom_component, custom_list_component, document, document_v2};
 use kapi_kinds::Resource;
+use kapi_kinds::openapi::{
+    Descriptions, component_name, custom_component, custom_list_component, document, document_v2,
+};
 use serde_json::{Map, Value, json};
 
 use crate::api::Inner;

@@ -114,7 +114,8 @@ async fn delete_one(call: &mut Call, options: &DeleteOptions) -> Result<Deleted,
             return Ok(outcome(Document::Value(document)));
         }
         let key = call.served.key(&namespace, &name);
-        let op = Op { collection: call.api.collection(&call.served), key, expect: Expect::Revision(entry.revision), action };
+        let op =
+            Op { collection: call.api.collection(&call.served), key, expect: Expect::Revision(entry.revision), action };
         match call.api.store.commit(vec![op]).await {
             Ok(_) if removes => return Ok(outcome(Document::Value(document))),
             Ok(events) => {
@@ -152,12 +153,14 @@ fn plan(served: &Served, live: &Value, options: &DeleteOptions, now: &str) -> Ne
     if object::is_deleting(live) {
         shorten_grace(&mut marked, live, grace);
     } else {
-        let at = now.parse::<jiff::Timestamp>().ok().and_then(|now| {
-            now.checked_add(jiff::SignedDuration::from_secs(grace)).ok()
-        });
+        let at = now
+            .parse::<jiff::Timestamp>()
+            .ok()
+            .and_then(|now| now.checked_add(jiff::SignedDuration::from_secs(grace)).ok());
         object::set_meta(&mut marked, "deletionTimestamp", at.map_or(now.to_owned(), |at| at.to_string()));
         object::set_meta(&mut marked, "deletionGracePeriodSeconds", grace);
-        if let Some(generation) = object::metadata(live).and_then(|meta| meta.get("generation")).and_then(Value::as_i64) {
+        if let Some(generation) = object::metadata(live).and_then(|meta| meta.get("generation")).and_then(Value::as_i64)
+        {
             object::set_meta(&mut marked, "generation", generation + 1);
         }
     }
@@ -261,7 +264,10 @@ impl DeleteOptions {
         let options = Self {
             grace_seconds: body.get("gracePeriodSeconds").and_then(Value::as_i64),
             propagation: propagation(orphan, named)?,
-            preconditions: Preconditions { uid: text("/preconditions/uid"), revision: text("/preconditions/resourceVersion") },
+            preconditions: Preconditions {
+                uid: text("/preconditions/uid"),
+                revision: text("/preconditions/resourceVersion"),
+            },
             dry_run: dry_run(call, &body)?,
         };
         Ok(options)

@@ -6,6 +6,12 @@ use crate::read;
 use crate::status::Status;
 
 pub(crate) fn get(call: &mut Call) -> Result<Answer, Status> {
+    if call.target.name == ".." || call.target.name == "." {
+        return Err(Status::bad_request(format!("invalid path segment {:?}", call.target.name)));
+    }
+    if call.target.name.contains('/') {
+        return Err(Status::no_such_path());
+    }
     if let Some(asked) = call.query.get("resourceVersion") {
         let (asked, current) = (parse_revision(asked)?, call.api.store.revision());
         if asked > current {

@@ -82,8 +82,13 @@ struct Token {
 }
 
 /// Go does not mind bits left over at the end.
-const LENIENT: GeneralPurpose =
-    GeneralPurpose::new(&alphabet::URL_SAFE, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true).with_encode_padding(false).with_decode_padding_mode(DecodePaddingMode::RequireNone));
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::URL_SAFE,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_encode_padding(false)
+        .with_decode_padding_mode(DecodePaddingMode::RequireNone),
+);
 
 const TOKEN_VERSION: &str = "meta.k8s.io/v1";
 
@@ -114,10 +119,14 @@ impl From {
         let decoded = LENIENT
             .decode(token)
             .map_err(|_| bad("continue key is not valid: illegal base64 data at input byte 0".into()))?;
-        let token: Token = serde_json::from_slice(&decoded)
-            .map_err(|error| bad(format!("continue key is not valid: {}", crate::decode::go_json_error(&decoded, &error))))?;
+        let token: Token = serde_json::from_slice(&decoded).map_err(|error| {
+            bad(format!("continue key is not valid: {}", crate::decode::go_json_error(&decoded, &error)))
+        })?;
         if token.v != TOKEN_VERSION {
-            return Err(bad(format!("continue key is not valid: server does not recognize this encoded version {}", token.v)));
+            return Err(bad(format!(
+                "continue key is not valid: server does not recognize this encoded version {}",
+                token.v
+            )));
         }
         if token.start.is_empty() {
             return Err(bad("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)".into()));
@@ -127,7 +136,12 @@ impl From {
         }
         let start = token.start.strip_suffix('\0').unwrap_or(&token.start);
         let revision = match token.rv {
-            0 => return Err(bad("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)".into())),
+            0 => {
+                return Err(bad(
+                    "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)"
+                        .into(),
+                ));
+            }
             negative if negative < 0 => None,
             revision => Some(revision.unsigned_abs()),
         };

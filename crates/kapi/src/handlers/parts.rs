@@ -120,16 +120,9 @@ pub(super) async fn evict(call: &mut Call) -> Result<Answer, Status> {
     Ok(Answer::Plain { code: 201, value: success(201) })
 }
 
-async fn part(
-    call: &mut Call,
-    name: &'static str,
-    mut next: impl FnMut(&Value) -> Value,
-) -> Result<Answer, Status> {
+async fn part(call: &mut Call, name: &'static str, mut next: impl FnMut(&Value) -> Value) -> Result<Answer, Status> {
     let change = Change { aspect: Aspect::Part(name), way: Way::Patch, preconditions: Preconditions::default() };
-    let changed = write::modify(call, &change, |_, live| {
-        Ok(next(live))
-    })
-    .await?;
+    let changed = write::modify(call, &change, |_, live| Ok(next(live))).await?;
     Ok(Answer::Object { code: 200, object: read::answered(&call.served, changed.into_document())? })
 }
 

@@ -98,8 +98,8 @@ fn patch_status(error: PatchError) -> Status {
 /// Server-side apply: makes the object if there is none.
 async fn apply(call: &mut Call, aspect: Aspect) -> Result<Answer, Status> {
     let text = call.body.clone();
-    let decoded =
-        decode::read(&text, Format::Yaml).map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
+    let decoded = decode::read(&text, Format::Yaml)
+        .map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
     let configuration = configuration(call, decoded)?;
     let exists = read::stored(&call.api, &call.served, &call.target.namespace, &call.target.name).is_some();
     if !exists {

@@ -25,9 +25,7 @@ fn reviewed(call: &mut Call) -> Result<Value, Status> {
         "tokenreviews" => review::token_review(review, &auth.authenticator, call.now),
         "subjectaccessreviews" => review::subject_access_review(review, authorizer),
         "selfsubjectaccessreviews" => review::self_subject_access_review(review, &call.user, authorizer),
-        "localsubjectaccessreviews" => {
-            review::local_subject_access_review(review, &call.target.namespace, authorizer)
-        }
+        "localsubjectaccessreviews" => review::local_subject_access_review(review, &call.target.namespace, authorizer),
         "selfsubjectrulesreviews" => review::self_subject_rules_review(&review, &call.user, authorizer),
         "selfsubjectreviews" => Ok(review::self_subject_review(&call.user, call.now)),
         _ => return Err(Status::no_such_path()),

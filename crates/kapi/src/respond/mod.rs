@@ -31,7 +31,13 @@ pub(crate) fn respond(call: &Call, representation: &Representation, answer: Answ
                     let value = object.into_value()?;
                     let revision = crate::object::meta(&value, "resourceVersion").to_owned();
                     let meta = json!({"resourceVersion": revision});
-                    encode(&table::table(&call.served, options, meta, std::slice::from_ref(&value), call.now.as_second()))
+                    encode(&table::table(
+                        &call.served,
+                        options,
+                        meta,
+                        std::slice::from_ref(&value),
+                        call.now.as_second(),
+                    ))
                 }
                 Form::Partial { .. } => encode(&partial::object(object.into_value()?)),
             };
@@ -43,8 +49,7 @@ pub(crate) fn respond(call: &Call, representation: &Representation, answer: Answ
     };
     for (index, warning) in call.warnings.iter().enumerate() {
         let told = call.warnings.iter().take(index).any(|earlier| earlier == warning);
-        if !told
-            && let Ok(value) = HeaderValue::from_str(&warning_header(warning)) {
+        if !told && let Ok(value) = HeaderValue::from_str(&warning_header(warning)) {
             response.headers_mut().append(header::WARNING, value);
         }
     }

@@ -92,8 +92,9 @@ fn check_object(served: &Served, value: &Value) -> Result<(), Status> {
         return Err(Status::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; \
              json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \
-             \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
-            go_type(value)
+             \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }} ({})",
+            go_type(value),
+            value.to_string().bytes().map(|byte| format!("{byte:02x}")).collect::<String>()
         )));
     };
     if served.custom.is_none() {
@@ -139,7 +140,9 @@ fn settle_kind(served: &Served, value: &mut Value) -> Result<(), String> {
         }
         Some(other) => {
             let found = go_type(other);
-            return Err(format!("json: cannot unmarshal {found} into Go struct field {kind}.metadata of type v1.ObjectMeta"));
+            return Err(format!(
+                "json: cannot unmarshal {found} into Go struct field {kind}.metadata of type v1.ObjectMeta"
+            ));
         }
     }
     Ok(())
@@ -149,7 +152,9 @@ fn settle_kind(served: &Served, value: &mut Value) -> Result<(), String> {
 fn other_kind(served: &Served, api_version: &str, kind: &str) -> String {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     if crate::registry::builtin().of_kind(group, version, kind).is_none() {
-        return format!("no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:110\"");
+        return format!(
+            "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:110\""
+        );
     }
     let internal = match served.resource.group.split('.').next() {
         None | Some("") => "core",
@@ -169,12 +174,7 @@ fn go_type(value: &Value) -> &'static str {
     }
 }
 
-fn report_unknown(
-    call: &mut Call,
-    served: &Served,
-    value: &mut Value,
-    duplicates: Vec<String>,
-) -> Result<(), String> {
+fn report_unknown(call: &mut Call, served: &Served, value: &mut Value, duplicates: Vec<String>) -> Result<(), String> {
     let mode = call.field_validation;
     let track = mode != FieldValidation::Ignore;
     let resource = served.custom.is_some();
