@@ -284,8 +284,8 @@ fn from_body(call: &Call) -> Result<Value, Status> {
         None | Some("DeleteOptions") => Ok(decoded.value),
         Some(kind) => {
             let version = decoded.value["apiVersion"].as_str().unwrap_or_default();
-            Err(Status::bad_request(format!(
-                "decoded object cannot be converted to DeleteOptions: {version}, Kind={kind}"
+            Err(Status::unexplained(format!(
+                "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:110\""
             )))
         }
     }
