@@ -34,7 +34,7 @@ pub(crate) fn write() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Fails, naming the files, when the directory is not what [`write`] would leave.
+/// Fails, naming the files, when the directory is not what [`write()`] would leave.
 pub(crate) fn check() -> anyhow::Result<()> {
     let directory = directory();
     let wanted = wanted()?;

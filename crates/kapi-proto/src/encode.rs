@@ -100,7 +100,7 @@ fn write_map(writer: &mut Writer, field: &Field, entries: &Map<String, Value>, d
 }
 
 /// Writes one value of a field under a number.
-fn write_one(
+pub(crate) fn write_one(
     writer: &mut Writer,
     field: &Field,
     number: u32,

@@ -1,9 +1,11 @@
 //! The envelope: the magic prefix and the message that names the kind of what is inside.
 
+use std::borrow::Borrow;
+
 use serde_json::Value;
 
 use crate::decode::Decoder;
-use crate::encode::write_value;
+use crate::encode::{write_field, write_one, write_value};
 use crate::error::ProtoError;
 use crate::table::{Message, table};
 use crate::wire::{Reader, WireValue, Writer};
@@ -51,6 +53,27 @@ pub fn encode(value: &Value) -> Result<Vec<u8>, ProtoError> {
     Ok(writer.bytes)
 }
 
+/// Translates a list whose items come one at a time, so that they need not all be in memory as JSON.
+pub fn encode_list<Item: Borrow<Value>>(
+    api_version: &str,
+    kind: &str,
+    metadata: &Value,
+    items: impl IntoIterator<Item = Item>,
+) -> Result<Vec<u8>, ProtoError> {
+    let mut writer = Writer::default();
+    wrap(&mut writer, api_version, kind, |writer, message| {
+        let field = |name| message.fields.iter().find(|field| field.name == name);
+        let (Some(metadata_field), Some(items_field)) = (field("metadata"), field("items")) else {
+            return Err(ProtoError::NotAList(kind.to_owned()));
+        };
+        write_field(writer, metadata_field, Some(metadata), 1)?;
+        items
+            .into_iter()
+            .try_for_each(|item| write_one(writer, items_field, items_field.number, Some(item.borrow()), 2))
+    })?;
+    Ok(writer.bytes)
+}
+
 /// Opens an envelope, also one inside of another object.
 pub(crate) fn open(
     decoder: &mut Decoder,
@@ -82,7 +105,18 @@ pub(crate) fn open(
 /// Writes an object in its envelope.
 pub(crate) fn seal(writer: &mut Writer, value: &Value, depth: usize) -> Result<(), ProtoError> {
     let text = |name| value.get(name).and_then(Value::as_str).unwrap_or_default();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    wrap(writer, text("apiVersion"), text("kind"), |writer, message| {
+        write_value(writer, message, message.name, Some(value), depth)
+    })
+}
+
+/// Writes the envelope of a kind around what `fill` writes.
+fn wrap(
+    writer: &mut Writer,
+    api_version: &str,
+    kind: &str,
+    fill: impl FnOnce(&mut Writer, &'static Message) -> Result<(), ProtoError>,
+) -> Result<(), ProtoError> {
     let message = message(api_version, kind)?;
     writer.bytes.extend_from_slice(&MAGIC);
     writer.nested_field(1, |writer| {
@@ -90,16 +124,18 @@ pub(crate) fn seal(writer: &mut Writer, value: &Value, depth: usize) -> Result<(
         writer.bytes_field(2, kind.as_bytes());
         Ok::<(), ProtoError>(())
     })?;
-    writer.nested_field(2, |writer| write_value(writer, message, message.name, Some(value), depth))?;
+    writer.nested_field(2, |writer| fill(writer, message))?;
     writer.bytes_field(3, &[]);
     writer.bytes_field(4, &[]);
     Ok(())
 }
 
 fn message(api_version: &str, kind: &str) -> Result<&'static Message, ProtoError> {
-    table()
-        .of_kind(api_version, kind)
-        .ok_or_else(|| ProtoError::UnknownKind { api_version: api_version.to_owned(), kind: kind.to_owned() })
+    table().of_kind(api_version, kind).ok_or_else(|| match (api_version, kind) {
+        (_, "") => ProtoError::MissingKind,
+        ("", _) => ProtoError::MissingVersion,
+        _ => ProtoError::UnknownKind { api_version: api_version.to_owned(), kind: kind.to_owned() },
+    })
 }
 
 /// The first two fields of a message, which are length-prefixed in both messages of the envelope.

@@ -29,6 +29,9 @@ pub enum ProtoError {
     /// No message has the name.
     #[error("no message {0}")]
     UnknownMessage(String),
+    /// The kind has no items.
+    #[error("{0} is not a list")]
+    NotAList(String),
     /// The bytes end inside a value.
     #[error("unexpected EOF")]
     UnexpectedEnd,

@@ -2,7 +2,7 @@
 //!
 //! Go clients send built-in kinds as `application/vnd.kubernetes.protobuf` and expect them back so. The server works on
 //! JSON, so this crate translates at its edge: [`decode`] and [`encode`] for request and response bodies,
-//! [`encode_watch_event`] for the frames of a watch.
+//! [`encode_list`] for long lists, [`encode_watch_event`] for the frames of a watch.
 //!
 //! ```text
 //!   "k8s\0" | Unknown { typeMeta { apiVersion, kind }, raw, contentEncoding, contentType }     envelope.rs
@@ -25,6 +25,10 @@ mod decode;
 mod encode;
 mod envelope;
 mod error;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod properties;
 mod shapes;
 mod table;
 mod time;
@@ -33,6 +37,6 @@ mod wire;
 
 pub use decode::decode_message;
 pub use encode::encode_message;
-pub use envelope::{Decoded, decode, decode_or, encode, is_protobuf, knows};
+pub use envelope::{Decoded, decode, decode_or, encode, encode_list, is_protobuf, knows};
 pub use error::ProtoError;
 pub use watch::{WatchEvent, decode_watch_event, encode_watch_event, split_frame};

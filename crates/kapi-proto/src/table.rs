@@ -29,6 +29,7 @@ struct Package {
 }
 
 /// One message.
+#[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) name: &'static str,
     pub(crate) shape: Shape,
@@ -139,6 +140,12 @@ impl Table {
     /// The message that a field refers to.
     pub(crate) fn message(&self, index: u16) -> Option<&Message> {
         self.messages.get(usize::from(index))
+    }
+
+    /// How many messages there are.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> u16 {
+        u16::try_from(self.messages.len()).unwrap()
     }
 
     fn package(&self, name: &str) -> Option<&Package> {

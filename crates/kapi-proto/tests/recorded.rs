@@ -1,9 +1,10 @@
 //! Pairs of JSON and protobuf recorded off a real kube-apiserver (`tests/data/record.py`).
+#![expect(clippy::unwrap_used, reason = "the helpers of tests stop at anything unexpected, as tests do")]
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kapi_proto::{decode, decode_watch_event, encode, encode_watch_event, split_frame};
-use serde_json::Value;
+use kapi_proto::{decode, decode_watch_event, encode, encode_list, encode_watch_event, split_frame};
+use serde_json::{Value, json};
 
 struct Pair {
     name: String,
@@ -75,6 +76,71 @@ fn encoding_gives_the_bytes_of_the_server() {
     for Pair { name, json, protobuf } in pairs() {
         let encoded = encode(&json).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(encoded == protobuf, "{name}: {:?} instead of {:?}", decode(&encoded), decode(&protobuf));
+    }
+}
+
+#[test]
+fn lists_may_come_item_by_item() {
+    let lists: Vec<Pair> = pairs().into_iter().filter(|pair| pair.json["items"].is_array()).collect();
+    assert!(lists.len() >= 2);
+    for Pair { name, json, protobuf } in lists {
+        let (api_version, kind) = (json["apiVersion"].as_str().unwrap(), json["kind"].as_str().unwrap());
+        let encoded = encode_list(api_version, kind, &json["metadata"], json["items"].as_array().unwrap());
+        assert!(encoded.unwrap() == protobuf, "{name}");
+    }
+    assert!(encode_list("v1", "Pod", &json!({}), [json!({})]).is_err());
+}
+
+/// Bodies of kubectl 1.36: `create deployment d --image=nginx --replicas=0`, `create token default`, `create pdb x`.
+#[test]
+fn what_kubectl_sends_is_read() {
+    let table = [
+        (
+            concat!(
+                "azhzAAoVCgdhcHBzL3YxEgpEZXBsb3ltZW50Eq0BCiUKAWQSABoKa3Byb3RvLWNsaSIAKgAyADgAQgBaCAoDYXBwEgFkEnYI",
+                "ABIKCggKA2FwcBIBZBpeChoKABIAGgAiACoAMgA4AEIAWggKA2FwcBIBZBJAEiIKBW5naW54EgVuZ2lueCoAQgBqAHIAgAEA",
+                "iAEAkAEAogEAGgAyAEIASgBSAFgAYABoAIIBAIoBAJoBAMIBACICCgAoADgAGgwIABAAGAAgACgAOAAaACIA",
+            ),
+            json!({
+                "apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": "d", "namespace": "kproto-cli", "labels": {"app": "d"}},
+                "spec": {
+                    "replicas": 0, "selector": {"matchLabels": {"app": "d"}}, "strategy": {},
+                    "template": {
+                        "metadata": {"labels": {"app": "d"}},
+                        "spec": {"containers": [{"name": "nginx", "image": "nginx", "resources": {}}]},
+                    },
+                },
+                "status": {},
+            }),
+        ),
+        (
+            concat!(
+                "azhzAAooChhhdXRoZW50aWNhdGlvbi5rOHMuaW8vdjESDFRva2VuUmVxdWVzdBIaChAKABIAGgAiACoAMgA4AEIAEgAaBAoA",
+                "EgAaACIA",
+            ),
+            json!({
+                "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": {}, "spec": {},
+                "status": {"token": ""},
+            }),
+        ),
+        (
+            concat!(
+                "azhzAAogCglwb2xpY3kvdjESE1BvZERpc3J1cHRpb25CdWRnZXQSPQobCgF4EgAaCmtwcm90by1jbGkiACoAMgA4AEIAEhIK",
+                "BggAEAEaABIICgYKAWESAWIaCggAGAAgACgAMAAaACIA",
+            ),
+            json!({
+                "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+                "metadata": {"name": "x", "namespace": "kproto-cli"},
+                "spec": {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}},
+                "status": {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0},
+            }),
+        ),
+    ];
+    for (body, value) in table {
+        let body = STANDARD.decode(body).unwrap();
+        assert_eq!(decode(&body).unwrap().value, value);
+        assert_eq!(encode(&value).unwrap(), body);
     }
 }
 

@@ -30,6 +30,9 @@ pub struct Security {
     pub signer: Option<Arc<Authority>>,
 }
 
+/// Marks the one refusal that is told in plain text: impersonating groups of nobody.
+pub(crate) const NO_USER: &str = "ImpersonationWithoutUser";
+
 const DEFAULT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
 /// Authentication and authorisation of one API.
@@ -90,7 +93,9 @@ impl Auth {
         }
         impersonate(&user, &wanted, &self.authorizer).map_err(|error| match error {
             ImpersonationError::Forbidden(error) => error.into(),
-            ImpersonationError::NoUser(_) => Status::internal(error),
+            ImpersonationError::NoUser(_) => {
+                Status { reason: NO_USER, ..Status::unexplained(error.to_string()) }
+            }
         })
     }
 

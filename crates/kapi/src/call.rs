@@ -86,9 +86,10 @@ impl Call {
     }
 
     pub(crate) fn dry_run(&self) -> Result<bool, Status> {
-        self.query.dry_run().map_err(|other| {
+        self.query.dry_run().map_err(|_| {
             let path = kapi_schema::field::Path::new("dryRun");
-            let error = kapi_schema::field::FieldError::not_supported(&path, &Value::from(vec![other]), &["All"]);
+            let given: Vec<&str> = self.query.all("dryRun").collect();
+            let error = kapi_schema::field::FieldError::not_supported(&path, &Value::from(given), &["All"]);
             Status::invalid("meta.k8s.io", self.options_kind(), "", &[error])
         })
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kapi_kinds::{Behaviour, Resource, Subresource};
 use kapi_schema::{CelRules, JsonPath, Schema};
+use kapi_schema::field::{FieldError, Path};
 use serde_json::{Value, json};
 
 use crate::registry::{Served, api_version};
@@ -41,6 +42,10 @@ pub struct Custom {
     pub definition_revision: u64,
     /// Fields selectors may name, with where they are.
     pub selectable: Vec<(String, JsonPath)>,
+    /// The schema of the version objects are stored in.
+    pub stored_schema: Schema,
+    /// What to warn users of this version about.
+    pub deprecation: Option<String>,
     /// CEL rules, compiled.
     pub rules: CelRules,
     /// The version as the definition has it, for serving documents.
@@ -56,6 +61,29 @@ pub struct Scale {
     pub status: Vec<String>,
     /// The label selector in its text form.
     pub selector: Option<Vec<String>>,
+}
+
+impl Scale {
+    /// What is wrong with an object's replicas, where they are not what `/scale` can show.
+    pub(crate) fn fault(&self, object: &Value) -> Option<FieldError> {
+        let path = Path::new(format!(".{}", self.spec.join(".")));
+        let mut value = object;
+        for step in &self.spec {
+            let Some(map) = value.as_object() else {
+                let found = match value {
+                    Value::Null => return None,
+                    Value::String(text) => format!("{text} is of the type string"),
+                    other => format!("{other} is of the type {}", kapi_schema::go::json_type(other)),
+                };
+                let detail = format!("{path} accessor error: {found}, expected map[string]interface{{}}");
+                return Some(FieldError::invalid(&path, &0.into(), detail));
+            };
+            value = map.get(step)?;
+        }
+        let replicas = value.as_i64()?;
+        (replicas < 0)
+            .then(|| FieldError::invalid(&path, &replicas.into(), "should be a non-negative integer"))
+    }
 }
 
 /// What an established definition serves: one entry per served version.
@@ -140,9 +168,40 @@ fn served_version(definition: &Value, spec: &Value, version: &Value, stored: &st
             definition_revision: crate::object::revision(definition),
             selectable,
             rules,
+            stored_schema: stored_schema(spec, stored),
+            deprecation: deprecation(spec, version),
             version: version.clone(),
         })),
         resource: Arc::new(resource),
+    })
+}
+
+fn stored_schema(spec: &Value, stored: &str) -> Schema {
+    let versions = spec["versions"].as_array().into_iter().flatten();
+    let found = versions.filter(|version| version["name"] == stored).find_map(|version| version.pointer("/schema/openAPIV3Schema"));
+    found.and_then(|openapi| Schema::parse(openapi).ok()).unwrap_or_else(Schema::any)
+}
+
+fn deprecation(spec: &Value, version: &Value) -> Option<String> {
+    if version["deprecated"] != true {
+        return None;
+    }
+    if let Some(own) = version["deprecationWarning"].as_str() {
+        return Some(own.to_owned());
+    }
+    let (group, kind) = (spec["group"].as_str()?, spec["names"]["kind"].as_str()?);
+    let named = |version: &str| format!("{group}/{version} {kind}");
+    let mut others: Vec<&str> = spec["versions"]
+        .as_array()?
+        .iter()
+        .filter(|other| other["served"] == true && other["deprecated"] != true)
+        .filter_map(|other| other["name"].as_str())
+        .collect();
+    others.sort_by_key(|name| std::cmp::Reverse(priority(name)));
+    let this = version["name"].as_str()?;
+    Some(match others.first() {
+        Some(better) if priority(better) > priority(this) => format!("{} is deprecated; use {}", named(this), named(better)),
+        _ => format!("{} is deprecated", named(this)),
     })
 }
 

@@ -76,7 +76,16 @@ pub(crate) fn go_json_error(body: &[u8], error: &serde_json::Error) -> String {
         Some(b'"') => "after object key",
         Some(_) => "after object key:value pair",
     };
-    format!("invalid character {character:?} {place}")
+    format!("invalid character {} {place}", go_character(character))
+}
+
+/// A character as Go quotes it.
+fn go_character(character: char) -> String {
+    match character {
+        '\'' => "'\\''".into(),
+        c if c.is_control() && (c as u32) >= 0x80 => format!("'\\u{:04x}'", c as u32),
+        c => format!("{c:?}"),
+    }
 }
 
 fn offset_of(body: &[u8], line: usize, column: usize) -> usize {
@@ -107,6 +116,9 @@ impl<'de> Deserialize<'de> for Tracked {
 
 struct TrackedVisitor;
 
+/// Largest float whose neighbours are all whole.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 impl<'de> Visitor<'de> for TrackedVisitor {
     type Value = Tracked;
 
@@ -127,6 +139,12 @@ impl<'de> Visitor<'de> for TrackedVisitor {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Tracked, E> {
+        // Go prints whole floats as integers, so that is what they are.
+        if value.fract() == 0.0 && value.abs() < EXACT {
+            #[expect(clippy::cast_possible_truncation, reason = "whole and within the exact range")]
+            let whole = value as i64;
+            return Ok(Tracked::plain(whole));
+        }
         Ok(Tracked::plain(Number::from_f64(value).map_or(Value::Null, Value::Number)))
     }
 

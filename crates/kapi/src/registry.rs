@@ -46,6 +46,18 @@ impl Served {
         self.custom.is_none() && &*self.resource.group == group && &*self.resource.kind == kind
     }
 
+    /// What to warn users of this version about.
+    pub fn deprecation(&self) -> Option<String> {
+        match &self.custom {
+            Some(custom) => custom.deprecation.clone(),
+            None if self.is("", "ComponentStatus") => Some("v1 ComponentStatus is deprecated in v1.19+".into()),
+            None if self.is("", "Endpoints") => {
+                Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".into())
+            }
+            None => None,
+        }
+    }
+
     /// Whether objects have a status only `/status` may change.
     pub fn has_subresource(&self, name: &str) -> bool {
         self.resource.subresources.iter().any(|subresource| &*subresource.name == name)

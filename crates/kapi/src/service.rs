@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kapi_auth::{Attributes, User, parse_field_selector};
 
@@ -16,6 +16,7 @@ use crate::call::{Call, FieldValidation};
 use crate::handlers;
 use crate::request::{Query, Route, Target, verb};
 use crate::respond::{self, Body, Representation};
+use crate::auth::NO_USER;
 use crate::status::Status;
 
 /// The largest body taken, as kube-apiserver has it.
@@ -56,12 +57,21 @@ impl Service {
         let representation = Representation::of(&headers, &query);
         let form = representation.as_ref().ok().cloned().unwrap_or_else(Representation::json);
         let exchange = Exchange { service: self, method, path: uri.path(), query, headers, body };
+        if uri.path().starts_with("//") {
+            return respond::text(404, "text/plain; charset=utf-8", "404 page not found\n");
+        }
         let mut response = match exchange.run(representation).await {
             Ok(response) => response,
+            Err(status) if status.reason == NO_USER => {
+                let text = format!("Internal Server Error: {:?}: {}\n", uri.path(), status.message);
+                respond::text(500, "text/plain; charset=utf-8", text)
+            }
             Err(status) => respond::failure(&status, &form),
         };
         let headers = response.headers_mut();
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        if !headers.contains_key(header::CACHE_CONTROL) {
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        }
         if let Ok(id) = HeaderValue::from_str(&crate::write::new_uid()) {
             headers.insert("audit-id", id);
         }
@@ -132,6 +142,7 @@ impl Exchange<'_> {
             warnings: Vec::new(),
         };
         call.choose_field_validation()?;
+        call.warnings.extend(call.served.deprecation());
         let answer = handlers::handle(&self.method, verb, &mut call).await?;
         respond::respond(&call, &representation, answer)
     }
@@ -204,8 +215,6 @@ fn unreadable(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Respon
         Status::bad_request(format!("error reading the request: {error}"))
     };
     let mut response = respond::failure(&status, &Representation::json());
-    if status.code == 413 {
-        *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
-    }
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     response
 }

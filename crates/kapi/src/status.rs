@@ -172,11 +172,15 @@ impl Status {
 
     /// 415: a patch in no format the kind takes.
     pub fn unsupported_patch(custom: bool) -> Self {
-        let strategic = if custom { "" } else { ", application/strategic-merge-patch+json" };
-        Self::unsupported_media_type(format!(
-            "the body of the request was in an unknown format - accepted media types include: \
-             application/json-patch+json, application/merge-patch+json{strategic}, application/apply-patch+yaml"
-        ))
+        if custom {
+            return Self::unsupported_media_type(
+                "the body of the request was in an unknown format - accepted media types include: \
+                 application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+            );
+        }
+        let mut status = Self::unsupported_media_type("415: Unsupported Media Type");
+        status.details = Some(Box::default());
+        status
     }
 
     /// 410: a continue token whose revision is gone; the list can go on from the present with the token given.
@@ -238,15 +242,6 @@ impl Status {
     /// 503: not now.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(503, "ServiceUnavailable", message)
-    }
-
-    /// 504 as exact reads answer it: trying again soon is no use.
-    pub fn no_such_revision_yet(asked: u64, current: u64) -> Self {
-        let mut status = Self::too_large_revision(asked, current);
-        if let Some(details) = &mut status.details {
-            details.retry_after_seconds = 0;
-        }
-        status
     }
 
     /// 504: a revision that has not happened.

@@ -22,12 +22,12 @@ pub(super) fn behaviour(kind: &str) -> Option<Behaviour> {
 /// A new definition has accepted nothing yet; it only knows which version it stores.
 fn prepare_create(definition: &mut Value) {
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
-    let stored: Vec<Value> = versions
+    let stored = versions
         .into_iter()
         .flatten()
-        .filter(|version| version["storage"] == true)
-        .filter_map(|version| version.get("name").cloned())
-        .collect();
+        .find(|version| version["storage"] == true)
+        .and_then(|version| version.get("name"))
+        .map_or(Value::Null, |name| json!([name]));
     definition["status"] =
         json!({"acceptedNames": {"kind": "", "plural": ""}, "conditions": null, "storedVersions": stored});
 }

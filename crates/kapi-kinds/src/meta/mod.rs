@@ -124,6 +124,18 @@ fn validate_common(meta: &Value, path: &Path, behaviour: &Behaviour, create: boo
     }
 }
 
+/// What is wrong with the finalizers of a namespace's spec.
+pub fn validate_namespace_finalizers(namespace: &Value) -> Vec<FieldError> {
+    let path = Path::new("spec.finalizers");
+    let spec = namespace.get("spec").unwrap_or(&Value::Null);
+    let mut errors = Vec::new();
+    for (i, finalizer) in list(spec, "finalizers").iter().enumerate() {
+        validate_finalizers(std::slice::from_ref(finalizer), &path.index(i), &mut errors);
+        validate_standard_finalizer(finalizer, &path.index(i), &mut errors);
+    }
+    errors
+}
+
 /// Built-in kinds take only well-known finalizers or qualified ones.
 pub(crate) fn validate_standard_finalizer(finalizer: &Value, path: &Path, errors: &mut Vec<FieldError>) {
     let name = finalizer.as_str().unwrap_or("");

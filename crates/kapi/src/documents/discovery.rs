@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base64::Engine;
 use http::{HeaderMap, HeaderValue, Response, header};
 use serde_json::{Value, json};
 
@@ -70,7 +71,12 @@ pub(super) fn resources(api: &Inner, group: &str, version: &str) -> Option<Value
         }
     }
     let group_version = registry::api_version(group, version);
-    Some(json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": &*group_version, "resources": listed}))
+    let mut value = json!({"kind": "APIResourceList", "groupVersion": &*group_version, "resources": listed});
+    // The oldest group never said what its lists are.
+    if !group.is_empty() {
+        value["apiVersion"] = "v1".into();
+    }
+    Some(value)
 }
 
 fn resource_value(served: &Served) -> Value {
@@ -88,7 +94,21 @@ fn resource_value(served: &Served) -> Value {
     if !resource.categories.is_empty() {
         value["categories"] = json!(resource.categories);
     }
+    if let Some(hash) = storage_hash(served) {
+        value["storageVersionHash"] = hash.into();
+    }
     value
+}
+
+/// Tells clients when the version objects are stored in changes.
+fn storage_hash(served: &Served) -> Option<String> {
+    let resource = &served.resource;
+    if served.custom.is_none() {
+        return kapi_kinds::storage_version_hash(&resource.group, &resource.version, &resource.plural).map(str::to_owned);
+    }
+    let text = format!("{}/{}/{}", resource.group, served.stored_version, resource.kind);
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());
+    digest.as_ref().get(..8).map(|bytes| base64::engine::general_purpose::STANDARD.encode(bytes))
 }
 
 /// Built-in groups in their table's order, then custom ones by name.
@@ -140,7 +160,7 @@ fn aggregated_group(name: &str, group: &Group) -> Value {
             json!({"version": &**version, "resources": resources, "freshness": "Current"})
         })
         .collect();
-    let mut metadata = json!({"creationTimestamp": null});
+    let mut metadata = json!({});
     if !name.is_empty() {
         metadata["name"] = name.into();
     }
@@ -149,7 +169,12 @@ fn aggregated_group(name: &str, group: &Group) -> Value {
 
 fn aggregated_resource(served: &Served) -> Value {
     let resource = &served.resource;
-    let kind = |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
+    // A kind of the resource's own group version is told without them.
+    let kind = |group: &str, version: &str, kind: &str| {
+        let own = group == &*resource.group && version == &*resource.version;
+        let (group, version) = if own { ("", "") } else { (group, version) };
+        json!({"group": group, "version": version, "kind": kind})
+    };
     let mut value = json!({
         "resource": &*resource.plural,
         "responseKind": kind(&resource.group, &resource.version, &resource.kind),

@@ -22,7 +22,7 @@ pub(crate) fn answer(
     if !matches!(method.as_str(), "GET" | "HEAD") {
         return Err(Status::method_refused());
     }
-    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let parts: Vec<&str> = path.strip_prefix('/').unwrap_or(path).trim_end_matches('/').split('/').collect();
     let representation = Representation::of(headers, query).unwrap_or_else(|_| Representation::json());
     let found = match parts.as_slice() {
         ["livez" | "readyz" | "healthz", ..] => return Ok(respond::text(200, "text/plain; charset=utf-8", "ok")),
@@ -33,20 +33,44 @@ pub(crate) fn answer(
         ["api", version] => discovery::resources(api, "", version),
         ["apis", group, version] => discovery::resources(api, group, version),
         ["openapi", "v2"] => return openapi::v2(api, headers),
-        ["openapi", "v3"] => Some(openapi::index(api)),
-        ["openapi", "v3", "api", version] => return openapi::v3(api, "", version),
-        ["openapi", "v3", "apis", group, version] => return openapi::v3(api, group, version),
-        [".well-known", "openid-configuration"] => api.auth.issuer.as_ref().map(|issuer| {
-            issuer.openid_configuration(&format!("{}/openid/v1/jwks", issuer.issuer()))
-        }),
-        ["openid", "v1", "jwks"] => api.auth.issuer.as_ref().map(|issuer| issuer.jwks()),
+        ["openapi", "v3"] => {
+            return Ok(respond::text(200, "text/plain; charset=utf-8", openapi::index(api).to_string()));
+        }
+        ["openapi", "v3", "api", version] => return Ok(openapi::v3(api, headers, "", version)),
+        ["openapi", "v3", "apis", group, version] => return Ok(openapi::v3(api, headers, group, version)),
+        [".well-known", "openid-configuration"] | ["openid", "v1", "jwks"] => {
+            return Ok(issuer(api, parts.len() == 3));
+        }
         [""] => Some(json!({"paths": ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]})),
         _ => None,
     };
+    let known_group = |group: &str| crate::registry::builtin().0.contains_key(group);
+    if found.is_none() {
+        match parts.as_slice() {
+            ["api", _] => return Err(Status::no_such_path()),
+            ["apis", group, _] if known_group(group) => return Err(Status::no_such_path()),
+            _ => {}
+        }
+    }
     Ok(match found {
         Some(value) => respond::plain(200, &representation, &value),
         None => respond::text(404, "text/plain; charset=utf-8", "404 page not found\n"),
     })
+}
+
+/// How others verify ServiceAccount tokens: the configuration, or the keys.
+fn issuer(api: &Inner, keys: bool) -> Response<Body> {
+    let Some(issuer) = &api.auth.issuer else {
+        return respond::text(404, "text/plain; charset=utf-8", "404 page not found\n");
+    };
+    let (media, value) = match keys {
+        true => ("application/jwk-set+json", issuer.jwks()),
+        false => ("application/json", issuer.openid_configuration(&format!("{}/openid/v1/jwks", issuer.issuer()))),
+    };
+    let mut response = respond::text(200, media, value.to_string());
+    let lasting = http::HeaderValue::from_static("public, max-age=3600");
+    response.headers_mut().insert(http::header::CACHE_CONTROL, lasting);
+    response
 }
 
 fn version(api: &Inner) -> serde_json::Value {

@@ -36,7 +36,10 @@ pub(super) fn index(api: &Inner) -> Value {
 }
 
 /// `/openapi/v3/apis/<group>/<version>`.
-pub(super) fn v3(api: &Inner, group: &str, version: &str) -> Result<Response<Body>, Status> {
+pub(super) fn v3(api: &Inner, headers: &HeaderMap, group: &str, version: &str) -> Response<Body> {
+    if !accepts_json(headers) {
+        return respond::empty(406);
+    }
     let custom = api.custom();
     let found: Vec<Arc<Served>> = [registry::builtin(), &*custom]
         .into_iter()
@@ -46,18 +49,22 @@ pub(super) fn v3(api: &Inner, group: &str, version: &str) -> Result<Response<Bod
         .flat_map(|(_, resources)| resources.values().cloned())
         .collect();
     if found.is_empty() {
-        return Ok(respond::text(404, "text/plain; charset=utf-8", "404 page not found\n"));
+        return respond::empty(404);
     }
     let resources: Vec<&Resource> = found.iter().map(|served| &*served.resource).collect();
     let described = Descriptions::load();
     let text = document(group, version, &resources, |name| component(&described, &found, name));
-    Ok(respond::text(200, "application/json", text))
+    respond::text(200, "application/json", text)
+}
+
+fn accepts_json(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("*/*");
+    accepted.split(',').any(|clause| clause.contains("json") || clause.contains("*/*"))
 }
 
 /// `/openapi/v2`, in JSON alone.
 pub(super) fn v2(api: &Inner, headers: &HeaderMap) -> Result<Response<Body>, Status> {
-    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("*/*");
-    if !accepted.split(',').any(|clause| clause.contains("json") || clause.contains("*/*")) {
+    if !accepts_json(headers) {
         return Err(Status::not_acceptable("application/json"));
     }
     let custom = api.custom();

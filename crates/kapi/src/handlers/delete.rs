@@ -88,6 +88,20 @@ async fn delete_one(call: &mut Call, options: &DeleteOptions) -> Result<Deleted,
         options.preconditions.check(&call.served, &live)?;
         admission::validate(call, Operation::Delete, None, Some(&live)).await?;
         let next = plan(&call.served, &live, options, &call.timestamp());
+        if matches!(next, Next::Remove) && !options.dry_run && waits_gracefully(&live) {
+            // The end of its grace period is told before its end.
+            let ended = ended(live, &call.timestamp());
+            let op = Op {
+                collection: call.api.collection(&call.served),
+                key: call.served.key(&namespace, &name),
+                expect: Expect::Revision(entry.revision),
+                action: Action::Put(object::encode(&ended)),
+            };
+            match call.api.store.commit(vec![op]).await {
+                Ok(_) | Err(CommitError::Conflict { .. }) => continue,
+                Err(CommitError::Store(error)) => return Err(error.into()),
+            }
+        }
         let (action, document) = match next {
             Next::Remove if call.served.is("", "Pod") => (Action::Delete, ended(live, &call.timestamp())),
             Next::Remove => (Action::Delete, live),
@@ -154,6 +168,12 @@ fn plan(served: &Served, live: &Value, options: &DeleteOptions, now: &str) -> Ne
         marked["status"]["phase"] = "Terminating".into();
     }
     Next::Mark(marked)
+}
+
+/// Whether a deletion under way still waits for a grace period.
+fn waits_gracefully(live: &Value) -> bool {
+    let grace = object::metadata(live).and_then(|meta| meta.get("deletionGracePeriodSeconds")).and_then(Value::as_i64);
+    object::is_deleting(live) && grace.is_some_and(|grace| grace > 0)
 }
 
 fn is_definition(served: &Served) -> bool {

@@ -19,6 +19,7 @@ pub(crate) fn list(call: &mut Call) -> Result<Answer, Status> {
         limit if limit > 0 => usize::try_from(limit).unwrap_or(usize::MAX),
         _ => usize::MAX,
     };
+    call.query.number("timeoutSeconds")?;
     let from = From::of(call, &selection.prefix)?;
     // With selectors nobody knows beforehand how many objects make a page.
     let fetch = if selection.is_everything() { limit } else { usize::MAX };
@@ -140,7 +141,7 @@ impl From {
                 Status::expired_continue(inconsistent_token(after, prefix))
             }
             HistoryError::Compacted { .. } => Status::expired("The resourceVersion for the provided list is too old."),
-            HistoryError::Future { asked, current } => Status::no_such_revision_yet(asked, current),
+            HistoryError::Future { asked, current } => Status::too_large_revision(asked, current),
             HistoryError::Engine(error) => Status::internal(error),
         }
     }

@@ -26,7 +26,8 @@ pub(crate) async fn handle(method: &Method, verb: &str, call: &mut Call) -> Resu
     if !call.target.subresource.is_empty() {
         return subresource(method, call).await;
     }
-    if verb == "create" && !call.target.name.is_empty() {
+    let collection = call.target.name.is_empty();
+    if (verb == "create" && !collection) || (matches!(verb, "update" | "patch") && collection) {
         return Err(not_allowed());
     }
     if verb == "create"

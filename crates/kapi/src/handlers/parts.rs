@@ -1,6 +1,7 @@
 //! Subresources that let a part of an object through: finalizers of namespaces, conditions of certificate requests,
 //! the node of a pod, the eviction of one.
 
+use kapi_schema::field::{FieldError, Path, aggregate};
 use serde_json::{Value, json};
 
 use super::update::{self, check_identity};
@@ -16,6 +17,10 @@ use crate::write::{self, Aspect, Change, Preconditions, Way};
 pub(super) async fn finalize(call: &mut Call) -> Result<Answer, Status> {
     let given = write::read_object(call)?;
     check_identity(call, &given)?;
+    let errors = kapi_kinds::meta::validate_namespace_finalizers(&given);
+    if !errors.is_empty() {
+        return Err(Status::invalid("", "Namespace", &call.target.name, &errors));
+    }
     part(call, "finalize", |live| {
         let mut new = live.clone();
         let finalizers = given.pointer("/spec/finalizers").cloned().unwrap_or_else(|| json!([]));
@@ -50,11 +55,18 @@ fn check_approver(call: &Call) -> Result<(), Status> {
 pub(super) async fn bind(call: &mut Call) -> Result<Answer, Status> {
     let format = Format::of(call.header(http::header::CONTENT_TYPE))?;
     let binding = decode::read(&call.body, format).map_err(Status::bad_request)?.value;
-    let node = binding.pointer("/target/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text = |pointer: &str| binding.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let node = text("/target/name").to_owned();
+    let mut errors = Vec::new();
+    if !matches!(text("/target/kind"), "" | "Node") {
+        let kind = text("/target/kind");
+        errors.push(FieldError::not_supported(&Path::new("target.kind"), &kind.into(), &["Node", "<empty>"]));
+    }
     if node.is_empty() {
-        let path = kapi_schema::field::Path::new("target.name");
-        let error = kapi_schema::field::FieldError::required(&path, "");
-        return Err(Status::invalid("", "Binding", &call.target.name, &[error]));
+        errors.push(FieldError::required(&Path::new("target.name"), ""));
+    }
+    if !errors.is_empty() {
+        return Err(Status::unexplained(aggregate(&errors)));
     }
     let uid = object::uid(&binding).to_owned();
     let (named, name, now) = (call.served.clone(), call.target.name.clone(), call.timestamp());

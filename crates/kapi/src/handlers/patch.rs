@@ -49,7 +49,11 @@ pub(crate) async fn patch(call: &mut Call, aspect: Aspect) -> Result<Answer, Sta
     let changed = write::modify(call, &change, |call, live| {
         let shown = read::shown_value(&call.served, live.clone());
         let patched = patched(kind, &shown, &body, call)?;
-        let new = write::typed_patch(call, patched)?;
+        let printed = match kind {
+            PatchType::Strategic => patch_document(&body).ok().map(|patch| kapi_merge::go_text::plain(&patch)),
+            _ => None,
+        };
+        let new = write::typed_patch(call, patched, printed)?;
         check_identity(call, &new)?;
         Ok(new)
     })
@@ -73,6 +77,7 @@ pub(crate) fn patched(kind: PatchType, shown: &Value, body: &Bytes, call: &Call)
 fn patch_document(body: &Bytes) -> Result<Value, Status> {
     match decode::read(body, Format::Json) {
         Ok(decoded) if decoded.value.is_object() => Ok(decoded.value),
+        Ok(decoded) if decoded.value.is_null() => Err(Status::bad_request("Invalid JSON Patch")),
         Ok(decoded) => Err(Status::bad_request(format!(
             "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
             kapi_schema::go::json_type(&decoded.value)
@@ -130,7 +135,7 @@ async fn create_by_apply(call: &mut Call, configuration: &Value) -> Result<Answe
 
 /// Checks an apply configuration against the path it was sent to.
 fn configuration(call: &mut Call, decoded: Decoded) -> Result<Value, Status> {
-    let Decoded { mut value, duplicates } = decoded;
+    let Decoded { value, duplicates } = decoded;
     write::check_configuration(&call.served, &value)?;
     let faults: Vec<String> = duplicates.into_iter().map(|path| format!("duplicate field {path:?}")).collect();
     match call.field_validation {
@@ -142,7 +147,10 @@ fn configuration(call: &mut Call, decoded: Decoded) -> Result<Value, Status> {
     }
     let given = object::name(&value);
     if given.is_empty() {
-        object::set_meta(&mut value, "name", call.target.name.clone());
+        return Err(Status::bad_request(format!(
+            "the name of the object ({} based on URL) was undeterminable: name must be provided",
+            call.target.name
+        )));
     } else if given != call.target.name {
         return Err(Status::bad_request(format!(
             "the name of the object ({given}) does not match the name on the URL ({})",

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::call::{Answer, Call};
 use crate::status::Status;
-use crate::write;
+use crate::write::{self, Aspect};
 
 /// Answers a review. None when the kind is no review.
 pub(super) fn answer(call: &mut Call) -> Option<Result<Answer, Status>> {
@@ -17,7 +17,8 @@ pub(super) fn answer(call: &mut Call) -> Option<Result<Answer, Status>> {
 }
 
 fn reviewed(call: &mut Call) -> Result<Value, Status> {
-    let review = write::read_object(call)?;
+    let mut review = write::read_object(call)?;
+    write::track(call, None, &mut review, Aspect::Main)?;
     let auth = &call.api.auth;
     let authorizer = &auth.authorizer;
     let answered = match &*call.served.resource.plural {

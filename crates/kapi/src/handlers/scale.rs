@@ -47,7 +47,7 @@ async fn change(
         let current = scale_of(&call.served, live)?;
         let scale = next(call, &current)?;
         let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
-        if replicas < 0 {
+        if replicas < 0 && call.served.custom.is_none() {
             let path = kapi_schema::field::Path::new("spec.replicas");
             let detail = "must be greater than or equal to 0";
             let error = kapi_schema::field::FieldError::invalid(&path, &replicas.into(), detail);

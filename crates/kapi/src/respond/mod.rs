@@ -41,8 +41,10 @@ pub(crate) fn respond(call: &Call, representation: &Representation, answer: Answ
         Answer::Plain { code, value } => document(code, representation, encode(&value)),
         Answer::Watch(watch) => stream::stream(*watch, representation, call.now.as_second()),
     };
-    for warning in &call.warnings {
-        if let Ok(value) = HeaderValue::from_str(&warning_header(warning)) {
+    for (index, warning) in call.warnings.iter().enumerate() {
+        let told = call.warnings.iter().take(index).any(|earlier| earlier == warning);
+        if !told
+            && let Ok(value) = HeaderValue::from_str(&warning_header(warning)) {
             response.headers_mut().append(header::WARNING, value);
         }
     }
@@ -58,10 +60,6 @@ pub(crate) fn failure(status: &Status, representation: &Representation) -> Respo
     {
         response.headers_mut().insert(header::RETRY_AFTER, value);
     }
-    if status.code == 401 {
-        let challenge = HeaderValue::from_static("Basic realm=\"kubernetes-master\"");
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-    }
     response
 }
 
@@ -75,6 +73,13 @@ pub(crate) fn text(code: u16, content_type: &'static str, text: impl Into<Bytes>
     let mut response = Response::new(Full::new(text.into()).boxed_unsync());
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// Nothing but a status code.
+pub(crate) fn empty(code: u16) -> Response<Body> {
+    let mut response = Response::new(Full::default().boxed_unsync());
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response
 }
 

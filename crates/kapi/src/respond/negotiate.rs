@@ -39,7 +39,8 @@ pub(crate) enum Include {
     Object,
 }
 
-const AVAILABLE: &str = "application/json, application/yaml, application/json;stream=watch";
+const AVAILABLE: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf, \
+     application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 
 impl Representation {
     /// Plain JSON, for answers given before anything was negotiated.
@@ -51,12 +52,12 @@ impl Representation {
     pub(crate) fn of(headers: &HeaderMap, query: &Query) -> Result<Self, Status> {
         let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("*/*");
         let pretty = is_pretty(headers, query);
-        for clause in accepted.split(',') {
+        for clause in by_preference(accepted) {
             let mut parts = clause.split(';').map(str::trim);
             let media = parts.next().unwrap_or_default();
             let parameters: Vec<(&str, &str)> = parts.filter_map(|part| part.split_once('=')).collect();
             let yaml = match media {
-                "application/json" | "*/*" | "application/*" | "" => false,
+                "application/json" | "*/*" | "" => false,
                 "application/yaml" => true,
                 _ => continue,
             };
@@ -66,6 +67,17 @@ impl Representation {
         }
         Err(Status::not_acceptable(AVAILABLE))
     }
+}
+
+/// The media ranges of an Accept header, the most wanted first.
+fn by_preference(accepted: &str) -> Vec<&str> {
+    let quality = |clause: &str| {
+        let q = clause.split(';').map(str::trim).find_map(|part| part.strip_prefix("q="));
+        q.and_then(|q| q.parse::<f32>().ok()).unwrap_or(1.0)
+    };
+    let mut clauses: Vec<&str> = accepted.split(',').collect();
+    clauses.sort_by(|a, b| quality(b).total_cmp(&quality(a)));
+    clauses
 }
 
 /// The form the parameters of a media range name; none when it is one we do not have.

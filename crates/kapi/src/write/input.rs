@@ -17,33 +17,41 @@ pub(crate) fn read_object(call: &mut Call) -> Result<Value, Status> {
     let kind = &call.served.resource.kind;
     let decoded = decode::read(&call.body, format).map_err(|error| {
         let shown = String::from_utf8_lossy(&call.body);
-        let text: String = shown.chars().take(1024).collect();
+        let text: String = if shown.is_empty() { "<empty>".into() } else { shown.chars().take(1024).collect() };
         Status::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; \
              json parse error: {error} ({text})"
         ))
     })?;
-    typed(call, decoded)
+    // Nothing is an object without fields.
+    let value = if decoded.value.is_null() { Value::Object(serde_json::Map::new()) } else { decoded.value };
+    typed(call, Decoded { value, ..decoded })
 }
 
 /// Checks that a document is of the call's kind and brings it into shape: unknown fields dropped or refused, defaults
 /// filled, in the stored version.
 pub(crate) fn typed(call: &mut Call, decoded: Decoded) -> Result<Value, Status> {
-    let Decoded { mut value, duplicates } = decoded;
+    let Decoded { value, duplicates } = decoded;
+    let given = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (kind, api_version) = (given("kind"), given("apiVersion"));
     let served = std::sync::Arc::clone(&call.served);
-    check_kind(&served, &mut value)?;
+    check_object(&served, &value)?;
     shaped(call, value, duplicates).map_err(|fault| {
-        let kind = &served.resource.kind;
-        let version = &served.resource.version;
-        Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {fault}"))
+        let wanted = &served.resource.kind;
+        let version = match api_version.rsplit('/').next() {
+            Some(version) if !version.is_empty() => version,
+            _ => &served.resource.version,
+        };
+        let kind = if kind.is_empty() { &**wanted } else { &kind };
+        Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {wanted}: {fault}"))
     })
 }
 
-/// Brings what a patch made into shape. What is wrong is told as a fault of the patch.
-pub(crate) fn typed_patch(call: &mut Call, mut value: Value) -> Result<Value, Status> {
+/// Brings what a patch made into shape. What is wrong is told as a fault of the patch, which `shown` prints.
+pub(crate) fn typed_patch(call: &mut Call, value: Value, shown: Option<String>) -> Result<Value, Status> {
     let served = std::sync::Arc::clone(&call.served);
-    check_kind(&served, &mut value)?;
-    let shown = value.to_string();
+    check_object(&served, &value)?;
+    let shown = shown.unwrap_or_else(|| value.to_string());
     shaped(call, value, Vec::new()).map_err(|fault| {
         let path = kapi_schema::field::Path::new("patch");
         let error = kapi_schema::field::FieldError::invalid(&path, &shown.into(), fault);
@@ -54,6 +62,7 @@ pub(crate) fn typed_patch(call: &mut Call, mut value: Value) -> Result<Value, St
 /// The error is the sentence kube-apiserver's decoder would give.
 fn shaped(call: &mut Call, mut value: Value, duplicates: Vec<String>) -> Result<Value, String> {
     let served = std::sync::Arc::clone(&call.served);
+    settle_kind(&served, &mut value)?;
     report_unknown(call, &served, &mut value, duplicates)?;
     if served.custom.is_some()
         && let Some(metadata) = value.get("metadata")
@@ -61,9 +70,8 @@ fn shaped(call: &mut Call, mut value: Value, duplicates: Vec<String>) -> Result<
     {
         return Err(fault);
     }
-    (served.resource.behaviour.decode)(&mut value)?;
     drop_repeated_owners(call, &mut value);
-    Ok(into_stored(&served, value))
+    into_stored(&served, value)
 }
 
 /// Checks the kind of an apply configuration. Its fields stay as they are, for ownership to see them.
@@ -77,9 +85,10 @@ pub(crate) fn check_configuration(served: &Served, value: &Value) -> Result<(), 
     Err(Status::bad_request(format!("invalid object type: {group}/{version}, Kind={kind}")))
 }
 
-fn check_kind(served: &Served, value: &mut Value) -> Result<(), Status> {
-    let (kind, api_version) = (&*served.resource.kind, &*served.api_version);
-    let Some(object) = value.as_object_mut() else {
+/// Refuses what is no object, and custom resources of another kind.
+fn check_object(served: &Served, value: &Value) -> Result<(), Status> {
+    let kind = &*served.resource.kind;
+    let Some(object) = value.as_object() else {
         return Err(Status::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; \
              json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \
@@ -87,21 +96,39 @@ fn check_kind(served: &Served, value: &mut Value) -> Result<(), Status> {
             go_type(value)
         )));
     };
-    let given = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (given_kind, given_version) = (given("kind"), given("apiVersion"));
-    if served.custom.is_some() && (given_kind.is_empty() || given_version.is_empty()) {
-        let missing = if given_kind.is_empty() { "kind" } else { "apiVersion" };
-        return Err(Status::bad_request(format!("Object '{missing}' is missing in '{}'", Value::Object(object.clone()))));
+    if served.custom.is_none() {
+        return Ok(());
     }
-    if !given_kind.is_empty() && given_kind != kind || !given_version.is_empty() && given_version != api_version {
-        let version = given_version.rsplit('/').next().unwrap_or_default();
-        return Err(Status::bad_request(match served.custom {
-            Some(_) => format!("the object provided is unrecognized (must be of type {kind})"),
-            None if given_kind == kind => format!(
-                "the API version in the data ({given_version}) does not match the expected API version ({api_version})"
-            ),
-            None => format!("{given_kind} in version {version:?} cannot be handled as a {kind}"),
-        }));
+    let given = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    for (key, wanted) in [("kind", kind), ("apiVersion", &*served.api_version)] {
+        let given_value = given(key);
+        if given_value.is_empty() {
+            return Err(Status::bad_request(format!("Object '{key}' is missing in '{value}'")));
+        }
+        if key == "apiVersion" && given_value != wanted {
+            return Err(Status::bad_request(format!(
+                "the API version in the data ({given_value}) does not match the expected API version ({wanted})"
+            )));
+        }
+        if given_value != wanted {
+            let path = kapi_schema::field::Path::new(key);
+            let error =
+                kapi_schema::field::FieldError::invalid(&path, &given_value.into(), format!("must be {wanted}"));
+            return Err(Status::invalid(&served.resource.group, given("kind"), crate::object::name(value), &[error]));
+        }
+    }
+    Ok(())
+}
+
+/// Sees that a built-in object is of the kind it is sent to, and fills in what it leaves out.
+fn settle_kind(served: &Served, value: &mut Value) -> Result<(), String> {
+    let (kind, api_version) = (&*served.resource.kind, &*served.api_version);
+    let Some(object) = value.as_object_mut() else { return Ok(()) };
+    let given = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    let given_kind = if given("kind").is_empty() { kind } else { given("kind") };
+    let given_version = if given("apiVersion").is_empty() { api_version } else { given("apiVersion") };
+    if given_kind != kind || given_version != api_version {
+        return Err(other_kind(served, given_version, given_kind));
     }
     object.insert("kind".into(), kind.into());
     object.insert("apiVersion".into(), api_version.into());
@@ -111,15 +138,24 @@ fn check_kind(served: &Served, value: &mut Value) -> Result<(), Status> {
             object.insert("metadata".into(), Value::Object(serde_json::Map::new()));
         }
         Some(other) => {
-            return Err(Status::bad_request(format!(
-                "{kind} in version {:?} cannot be handled as a {kind}: json: cannot unmarshal {} into Go struct field \
-                 {kind}.metadata of type v1.ObjectMeta",
-                served.resource.version,
-                go_type(other)
-            )));
+            let found = go_type(other);
+            return Err(format!("json: cannot unmarshal {found} into Go struct field {kind}.metadata of type v1.ObjectMeta"));
         }
     }
     Ok(())
+}
+
+/// What Go says to an object of another kind.
+fn other_kind(served: &Served, api_version: &str, kind: &str) -> String {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    if crate::registry::builtin().of_kind(group, version, kind).is_none() {
+        return format!("no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:110\"");
+    }
+    let internal = match served.resource.group.split('.').next() {
+        None | Some("") => "core",
+        Some(name) => name,
+    };
+    format!("converting ({version}.{kind}) to ({internal}.{}): unknown conversion", served.resource.kind)
 }
 
 fn go_type(value: &Value) -> &'static str {
@@ -146,6 +182,7 @@ fn report_unknown(
     if resource && let Some(metadata) = value.get_mut("metadata") {
         let pruned = kapi_schema::prune(metadata, metadata_schema(), PruneOptions { resource: false, track });
         unknown.extend(pruned.into_iter().map(|path| format!("metadata.{path}")));
+        unknown.sort();
     }
     if !track || (unknown.is_empty() && duplicates.is_empty()) {
         return Ok(());
@@ -196,31 +233,33 @@ fn metadata_schema() -> SchemaRef<'static> {
     root.property("metadata").unwrap_or(root)
 }
 
-/// Defaults an object of the served version and converts it to the stored one.
-fn into_stored(served: &Served, mut value: Value) -> Value {
-    default(served, &mut value);
+/// Defaults an object of the served version and converts it to the stored one. The error is Go's.
+fn into_stored(served: &Served, mut value: Value) -> Result<Value, String> {
+    kapi_schema::apply_defaults(&mut value, served.resource.schema.root());
+    (served.resource.behaviour.decode)(&mut value)?;
+    (served.resource.behaviour.default)(&mut value);
     if served.api_version == served.stored_api_version {
-        return value;
+        return Ok(value);
     }
-    read::convert(served, value, &served.stored_api_version)
+    let mut stored = read::convert(served, value, &served.stored_api_version);
+    if let Some(custom) = &served.custom {
+        // What the stored version does not know is not stored.
+        let schema = custom.stored_schema.root();
+        kapi_schema::prune(&mut stored, schema, PruneOptions { resource: true, track: false });
+        kapi_schema::apply_defaults(&mut stored, schema);
+    }
+    Ok(stored)
 }
 
 /// Brings an object that admission changed, in the served version, into shape. The error is the decoder's.
 pub(crate) fn settle_shape(served: &Served, mut value: Value) -> Result<Value, String> {
     let resource = served.custom.is_some();
     kapi_schema::prune(&mut value, served.resource.schema.root(), PruneOptions { resource, track: false });
-    (served.resource.behaviour.decode)(&mut value)?;
-    Ok(into_stored(served, value))
-}
-
-/// Fills in defaults.
-pub(crate) fn default(served: &Served, value: &mut Value) {
-    kapi_schema::apply_defaults(value, served.resource.schema.root());
-    (served.resource.behaviour.default)(value);
+    into_stored(served, value)
 }
 
 /// Brings a stored custom resource into the shape its definition has now.
 pub(crate) fn reshape(served: &Served, value: &mut Value) {
     kapi_schema::prune(value, served.resource.schema.root(), PruneOptions { resource: true, track: false });
-    default(served, value);
+    kapi_schema::apply_defaults(value, served.resource.schema.root());
 }

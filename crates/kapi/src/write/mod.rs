@@ -17,7 +17,7 @@ mod validate;
 
 pub(crate) use create::{create, create_object};
 pub(crate) use input::{check_configuration, read_object, reshape, settle_shape, typed, typed_patch};
-pub(crate) use ownership::apply_configuration;
+pub(crate) use ownership::{apply_configuration, track, track_as};
 pub(crate) use prepare::{new_uid, random_suffix};
 pub(crate) use update::{Change, Preconditions, Way, modify};
 

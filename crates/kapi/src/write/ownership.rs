@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use kapi_merge::{ApplyError, ApplyRequest, Conflict, FieldSet, KindOrigin, UpdateRequest};
+use kapi_schema::SchemaRef;
 use kapi_schema::field::{FieldError, Path};
 use serde_json::Value;
 
@@ -52,7 +53,7 @@ fn manager(call: &Call) -> Result<String, Status> {
 }
 
 /// Books what an ordinary write changed on its manager.
-pub(super) fn track(call: &Call, live: Option<&Value>, new: &mut Value, aspect: Aspect) -> Result<(), Status> {
+pub(crate) fn track(call: &Call, live: Option<&Value>, new: &mut Value, aspect: Aspect) -> Result<(), Status> {
     let served = &call.served;
     let versions: Vec<&str> = served.versions.iter().map(|version| &**version).collect();
     let request = UpdateRequest {
@@ -65,7 +66,41 @@ pub(super) fn track(call: &Call, live: Option<&Value>, new: &mut Value, aspect: 
         reset_fields: reset_fields(served, aspect),
     };
     kapi_merge::track_update(live, new, served.resource.schema.root(), &request);
+    if aspect == Aspect::Part("scale") {
+        forget_times_of_scale(new);
+    }
     Ok(())
+}
+
+/// Books a new object of a kind that is not the call's own, such as what a subresource takes.
+pub(crate) fn track_as(
+    call: &Call,
+    new: &mut Value,
+    api_version: &str,
+    schema: SchemaRef<'_>,
+    aspect: Aspect,
+) -> Result<(), Status> {
+    let request = UpdateRequest {
+        manager: &manager(call)?,
+        api_version,
+        subresource: aspect.subresource(),
+        now: &call.timestamp(),
+        origin: KindOrigin::BuiltIn,
+        versions: &[api_version],
+        reset_fields: &NOTHING,
+    };
+    kapi_merge::track_update(None, new, schema, &request);
+    Ok(())
+}
+
+/// Ownership taken through `/scale` carries no time, for it went through an object that has none.
+fn forget_times_of_scale(object: &mut Value) {
+    let entries = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
+    for entry in entries.into_iter().flatten().filter(|entry| entry["subresource"] == "scale") {
+        if let Some(entry) = entry.as_object_mut() {
+            entry.remove("time");
+        }
+    }
 }
 
 /// Merges an apply configuration into what is there, or into nothing.

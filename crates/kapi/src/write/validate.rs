@@ -30,11 +30,25 @@ pub(super) fn changed_object(served: &Served, new: &Value, old: &Value, aspect: 
         (Some(custom), _) => errors.extend(custom.validate(served, new, Some(old))),
         (None, Aspect::Status) => errors.extend((behaviour.validate_status)(new, old)),
         (None, Aspect::Part("approval")) => errors.extend(kapi_kinds::validate_approval(new, old)),
+        (None, Aspect::Part("ephemeralcontainers")) => errors.extend(removed_ephemeral(new, old)),
         // A part was picked by its subresource; the rest is the live object's.
         (None, Aspect::Part(name)) if name != "scale" => {}
         (None, _) => errors.extend((behaviour.validate_update)(new, old)),
     }
     refuse(served, new, errors)
+}
+
+/// Ephemeral containers come and stay.
+fn removed_ephemeral(new: &Value, old: &Value) -> Option<FieldError> {
+    let names = |pod: &Value| -> Vec<String> {
+        let list = pod.pointer("/spec/ephemeralContainers").and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(|c| c["name"].as_str()).map(str::to_owned).collect()
+    };
+    let kept = names(new);
+    let gone: Vec<String> = names(old).into_iter().filter(|name| !kept.contains(name)).collect();
+    let first = gone.first()?;
+    let detail = format!("existing ephemeral containers {first:?} may not be removed\n");
+    Some(FieldError::forbidden(&Path::new("spec.ephemeralContainers"), detail))
 }
 
 fn refuse(served: &Served, object: &Value, errors: Vec<FieldError>) -> Result<(), Status> {
@@ -53,6 +67,7 @@ impl crate::crd::Custom {
     pub(crate) fn validate(&self, served: &Served, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let schema = served.resource.schema.root();
         let mut errors = kapi_schema::validate(new, old, schema, &Path::root());
+        errors.extend(self.scale.as_ref().and_then(|scale| scale.fault(new)));
         // Rules see typed values: where the type itself is wrong there is nothing to evaluate.
         match kapi_schema::blocks_rules(&errors).filter(|_| !self.rules.is_empty()) {
             Some(blocked) => errors.push(blocked),

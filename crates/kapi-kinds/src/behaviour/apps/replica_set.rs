@@ -25,10 +25,6 @@ pub(super) fn behaviour() -> Behaviour {
             errors
         },
         validate_status: |new, _| validate_status(new),
-        fields: |object| {
-            let replicas = int(dig(object, &["status"]), "replicas").unwrap_or(0);
-            vec![("status.replicas", replicas.to_string())]
-        },
         warnings: super::name_and_template_warnings,
         generation: true,
         ..Behaviour::builtin()
