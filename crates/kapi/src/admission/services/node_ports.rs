@@ -104,8 +104,9 @@ fn health_check(ports: &Ports, reservation: &mut Reservation, service: &mut Valu
 }
 
 fn set(service: &mut Value, index: usize, port: i64) {
-    if let Some(entry) = list_mut(service, "/spec/ports").get_mut(index) {
-        entry["nodePort"] = port.into();
+    let entry = list_mut(service, "/spec/ports").get_mut(index).and_then(Value::as_object_mut);
+    if let Some(entry) = entry {
+        entry.insert("nodePort".into(), port.into());
     }
 }
 
