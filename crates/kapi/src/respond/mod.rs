@@ -47,7 +47,11 @@ pub(crate) fn respond(call: &Call, representation: &Representation, answer: Answ
         Answer::Plain { code, value } => match &representation.form {
             Form::Table(options) if value["kind"] == "Scale" => {
                 let scales = kapi_kinds::columns("autoscaling", "Scale");
-                document(code, representation, encode(&table::of_columns(&scales, options, &value, call.now.as_second())))
+                document(
+                    code,
+                    representation,
+                    encode(&table::of_columns(&scales, options, &value, call.now.as_second())),
+                )
             }
             _ => document(code, representation, encode(&value)),
         },

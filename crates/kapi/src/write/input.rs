@@ -17,7 +17,9 @@ pub(crate) fn read_object(call: &mut Call) -> Result<Value, Status> {
     let kind = &call.served.resource.kind;
     let unrecognized = |fault: String| {
         let summary = summary(&call.body);
-        Status::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {fault} ({summary})"))
+        Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): {fault} ({summary})"
+        ))
     };
     let decoded = decode::read(&call.body, format).map_err(|error| match format {
         Format::Json => unrecognized(format!("couldn't get version/kind; json parse error: {error}")),
