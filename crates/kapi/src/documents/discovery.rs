@@ -117,7 +117,7 @@ fn all_groups(api: &Inner) -> Vec<(Arc<str>, Group)> {
     let custom = api.custom();
     let mut groups: Vec<(Arc<str>, Group)> =
         registry::builtin().0.iter().map(|(name, group)| (Arc::clone(name), group.clone())).collect();
-    let order: Vec<&str> = kapi_kinds::groups().iter().map(|group| &*group.name).collect();
+    let order: Vec<&str> = kapi_kinds::groups().iter().map(|group| group.name).collect();
     groups.sort_by_key(|(name, _)| order.iter().position(|known| *known == &**name).unwrap_or(usize::MAX));
     for (name, group) in &custom.0 {
         match groups.iter_mut().find(|(known, _)| known == name) {

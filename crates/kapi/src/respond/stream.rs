@@ -20,7 +20,7 @@ pub(super) fn stream(watch: Watch, representation: &Representation, now: i64) ->
     let lines = watch.stream().map(move |told| {
         let line = match &form {
             Form::Object => line(told.kind, &told.object),
-            Form::Partial { .. } => line(told.kind, &transformed(&told, |object| partial::object(object))),
+            Form::Partial { .. } => line(told.kind, &transformed(&told, partial::object)),
             Form::Table(options) => {
                 let object = transformed(&told, |object| {
                     let meta = json!({"resourceVersion": crate::object::meta(&object, "resourceVersion")});

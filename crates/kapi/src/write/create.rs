@@ -60,9 +60,9 @@ async fn create_once(call: &mut Call, object: &mut Value, track: bool) -> Result
     prepare::generate_name(object);
     admission::mutate(call, Operation::Create, object, None).await?;
     prepare::kind_on_create(&call.served, object);
-    call.warnings.extend((call.served.resource.behaviour.warnings)(object));
     let reservation = admission::allocate(call, object, None)?;
     validate::new_object(&call.served, object)?;
+    call.warnings.extend((call.served.resource.behaviour.warnings)(object));
     admission::validate(call, Operation::Create, Some(object), None).await?;
     let outcome = commit::put(call, object, Expect::Absent).await;
     drop(reservation);

@@ -35,7 +35,7 @@ pub(crate) fn read_object(call: &mut Call) -> Result<Value, Status> {
 
 /// Why a document's kind cannot even be read.
 fn unreadable_kind(value: &Value, custom: bool) -> Option<String> {
-    for key in ["apiVersion", "kind"] {
+    for key in ["kind", "apiVersion"] {
         match value.get(key) {
             None if custom && value.is_object() => {
                 let shown = if key == "kind" { "Kind" } else { key };
@@ -192,7 +192,8 @@ fn settle_kind(served: &Served, value: &mut Value) -> Result<(), String> {
 /// What Go says to an object of another kind.
 fn other_kind(served: &Served, api_version: &str, kind: &str) -> String {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    if crate::registry::builtin().of_kind(group, version, kind).is_none() {
+    let is_list = |kind: &str| crate::registry::builtin().all().any(|known| &*known.resource.list_kind == kind);
+    if crate::registry::builtin().of_kind(group, version, kind).is_none() && !is_list(kind) {
         return format!(
             "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:110\""
         );
