@@ -137,6 +137,18 @@ fn group_value(name: &str, group: &Group) -> Value {
     json!({"name": name, "versions": versions, "preferredVersion": versions.first()})
 }
 
+/// Whether the client takes nothing but forms of discovery that there are not.
+pub(super) fn wants_unknown_form(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    accepted.contains("as=") && !wants_aggregated(headers) && accepted.split(',').all(|clause| clause.contains("as="))
+}
+
+/// Whether the client takes nothing but aggregated discovery.
+pub(super) fn wants_only_aggregated(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    wants_aggregated(headers) && accepted.split(',').all(|clause| clause.contains("as=APIGroupDiscoveryList"))
+}
+
 fn wants_aggregated(headers: &HeaderMap) -> bool {
     let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     accepted.split(',').any(|clause| {
