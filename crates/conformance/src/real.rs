@@ -33,7 +33,8 @@ pub struct RealServer {
     _folder: tempfile::TempDir,
 }
 
-struct Process(Child);
+/// A process that ends when dropped.
+pub(crate) struct Process(pub(crate) Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -234,7 +235,7 @@ fn start_apiserver(program: &Path, folder: &Path, etcd_port: u16, port: u16) -> 
     )
 }
 
-fn start(program: &Path, folder: &Path, log: &str, arguments: &[&str]) -> anyhow::Result<Process> {
+pub(crate) fn start(program: &Path, folder: &Path, log: &str, arguments: &[&str]) -> anyhow::Result<Process> {
     let log = fs::File::create(folder.join(log))?;
     let child = Command::new(program)
         .args(arguments)

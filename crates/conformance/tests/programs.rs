@@ -1,0 +1,50 @@
+//! Runs real programs against the embedded API, where they are at hand. Arguments are parts of the names printed;
+//! without any all run.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use conformance::embedded::EmbeddedServer;
+use conformance::programs::{controllers, helm, tool};
+
+#[tokio::main]
+async fn main() -> anyhow::Result<ExitCode> {
+    let filters: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let chosen = |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str()));
+    let mut well = true;
+    for version in helm::VERSIONS {
+        let name = format!("helm-{version}");
+        if !chosen(&name) {
+            continue;
+        }
+        match tool(&name) {
+            Err(why) => println!("skipped: {name}: {why}"),
+            Ok(_) => {
+                let server = EmbeddedServer::start().await?;
+                well &= report(&name, helm::run(version, &server.target)).await;
+            }
+        }
+    }
+    let name = "kube-controller-manager and kube-scheduler";
+    if chosen(name) {
+        match controllers::find() {
+            Err(why) => println!("skipped: {name}: {why}"),
+            Ok(()) => {
+                let server = EmbeddedServer::start().await?;
+                well &= report(name, controllers::run(&server.target)).await;
+            }
+        }
+    }
+    Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn report(name: &str, work: impl Future<Output = anyhow::Result<()>>) -> bool {
+    let started = Instant::now();
+    let result = work.await;
+    let seconds = started.elapsed().as_secs();
+    match &result {
+        Ok(()) => println!("ok: {name} ({seconds} s)"),
+        Err(error) => println!("FAILED: {name} ({seconds} s): {error:#}"),
+    }
+    result.is_ok()
+}
