@@ -8,8 +8,8 @@ export BUTLER_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/butler
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-up: ## Build Butler and run it on this machine; ARGS="--detach --api-port 7443" is passed on
-	@scripts/up $(ARGS)
+up: ## Build Butler and run it on this machine; ARGS="--detach --api-port 7443" is passed on, PROFILE=release is faster
+	@PROFILE=$(or $(PROFILE),dev) scripts/up $(ARGS)
 
 test: ## Everything that must hold: format, lints, docs, tests, generated files, dependencies
 	@scripts/test

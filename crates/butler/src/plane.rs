@@ -59,6 +59,7 @@ pub(crate) async fn open(data: &DataDir, keys: ClusterPki, port: u16) -> Result<
     plane.run_controllers(Controllers::default());
     let security = Security {
         client_authorities: Some(keys.cluster_ca.pem()),
+        root_authority: Some(keys.cluster_ca.pem()),
         service_account_key: Some(Arc::new(keys.service_account_key)),
         signer: Some(Arc::new(Authority::from_pem(
             &keys.cluster_ca.signing().certificate_pem(),

@@ -163,7 +163,9 @@ impl<'a> CaseNames<'a> {
                 ("metadata", Value::Object(metadata)) => self.metadata(metadata, version),
                 (PICKED_VERSION, value) => version_of(&value).map_or(value, |version| self.object_rank(version).into()),
                 ("storageVersionHash", Value::String(_)) => "<hash>".into(),
-                ("columnDefinitions", Value::Array(columns)) => columns.into_iter().map(undescribed).collect(),
+                ("columnDefinitions" | "/columnDefinitions", Value::Array(columns)) => {
+                    columns.into_iter().map(undescribed).collect()
+                }
                 ("/metadata/continue", Value::String(token)) if !token.is_empty() => "<continue>".into(),
                 ("nodePort" | "healthCheckNodePort", Value::Number(port)) => self.node_port(port),
                 ("cells", Value::Array(cells)) => cells.into_iter().map(|cell| self.cell(cell)).collect(),

@@ -52,6 +52,12 @@ pub struct Item {
     pub bytes: Bytes,
 }
 
+impl Item {
+    pub(crate) fn new(key: &str, revision: u64, bytes: &Bytes) -> Self {
+        Self { key: key.into(), revision, bytes: bytes.clone() }
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) entries: BTreeMap<Box<str>, Entry>,
@@ -107,12 +113,8 @@ impl Collection {
     pub fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Page {
         let state = self.state.read();
         let mut keys = prefixed(&state.entries, prefix, after);
-        let item = |(key, entry): (&Box<str>, &Entry)| Item {
-            key: key.clone(),
-            revision: entry.revision,
-            bytes: entry.bytes.clone(),
-        };
-        let items = keys.by_ref().take(limit).map(item).collect();
+        let items =
+            keys.by_ref().take(limit).map(|(key, entry)| Item::new(key, entry.revision, &entry.bytes)).collect();
         let remaining = if limit == usize::MAX { 0 } else { keys.count() };
         Page { revision: self.revision_of(&state), items, remaining }
     }

@@ -267,12 +267,8 @@ impl Shared {
         }
         self.check(revision)?;
         let mut keys = prefixed(&entries, prefix, after);
-        let item = |(key, (revision, bytes)): (&Box<str>, &(u64, Bytes))| Item {
-            key: key.clone(),
-            revision: *revision,
-            bytes: bytes.clone(),
-        };
-        let items = keys.by_ref().take(limit).map(item).collect();
+        let items =
+            keys.by_ref().take(limit).map(|(key, (revision, bytes))| Item::new(key, *revision, bytes)).collect();
         let remaining = keys.count();
         Ok(Page { revision, items, remaining })
     }

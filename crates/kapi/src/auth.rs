@@ -26,6 +26,8 @@ pub struct Security {
     pub service_account_key: Option<Arc<ServiceAccountKey>>,
     /// The name those tokens are issued under; also the audience of this API.
     pub issuer: Option<String>,
+    /// The authority of the API's own certificate, PEM, for pods to trust it by.
+    pub root_authority: Option<String>,
     /// Signs approved certificate requests.
     pub signer: Option<Arc<Authority>>,
 }

@@ -44,6 +44,8 @@ pub struct Custom {
     pub selectable: Vec<(String, JsonPath)>,
     /// The schema of the version objects are stored in.
     pub stored_schema: Schema,
+    /// Whether the definition is going, so that nothing new is made.
+    pub terminating: bool,
     /// What to warn users of this version about.
     pub deprecation: Option<String>,
     /// CEL rules, compiled.
@@ -168,6 +170,7 @@ fn served_version(definition: &Value, spec: &Value, version: &Value, stored: &st
             selectable,
             rules,
             stored_schema: stored_schema(spec, stored),
+            terminating: has_condition(definition, "Terminating"),
             deprecation: deprecation(spec, version),
             version: version.clone(),
         })),

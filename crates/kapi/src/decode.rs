@@ -58,42 +58,10 @@ fn json(body: &Bytes) -> Result<Tracked, String> {
     serde_json::from_slice(body).map_err(|error| go_json_error(body, &error))
 }
 
-/// The sentence Go's reader would give, for the mistakes people make.
+/// The sentence Go's reader would give.
 pub(crate) fn go_json_error(body: &[u8], error: &serde_json::Error) -> String {
-    if error.is_eof() {
-        return "unexpected end of JSON input".to_owned();
-    }
-    let offset = offset_of(body, error.line(), error.column());
-    let Some(&byte) = body.get(offset) else { return "unexpected end of JSON input".to_owned() };
-    let character = std::str::from_utf8(body.get(offset..).unwrap_or_default())
-        .ok()
-        .and_then(|rest| rest.chars().next())
-        .unwrap_or(byte as char);
-    let place = match body.get(..offset).and_then(|before| before.iter().rev().find(|b| !b.is_ascii_whitespace())) {
-        None => "looking for beginning of value",
-        Some(b'{' | b',') if byte != b'"' => "looking for beginning of object key string",
-        Some(b'[' | b':') => "looking for beginning of value",
-        Some(b'"') => "after object key",
-        Some(_) => "after object key:value pair",
-    };
-    format!("invalid character {} {place}", go_character(character))
-}
-
-/// A character as Go quotes it.
-fn go_character(character: char) -> String {
-    match character {
-        '\'' => "'\\''".into(),
-        c if c.is_control() && (c as u32) >= 0x80 => format!("'\\u{:04x}'", c as u32),
-        c => format!("{c:?}"),
-    }
-}
-
-fn offset_of(body: &[u8], line: usize, column: usize) -> usize {
-    let start = match line {
-        0 | 1 => 0,
-        _ => body.iter().enumerate().filter(|(_, b)| **b == b'\n').nth(line - 2).map_or(0, |(at, _)| at + 1),
-    };
-    start + column.saturating_sub(1)
+    // Our reader is stricter in a few things, such as numbers out of range: those are told in its own words.
+    kapi_merge::go_json::syntax_error(body).unwrap_or_else(|| error.to_string())
 }
 
 /// A value that remembers which of its fields were given twice.

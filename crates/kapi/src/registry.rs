@@ -74,11 +74,14 @@ impl Served {
     }
 }
 
+/// The resources of a group version, by plural name.
+pub type Resources = BTreeMap<Arc<str>, Arc<Served>>;
+
 /// The versions of a group in order of preference, each with its resources by plural name.
 #[derive(Debug, Default, Clone)]
 pub struct Group {
     /// Version name and resources.
-    pub versions: Vec<(Arc<str>, BTreeMap<Arc<str>, Arc<Served>>)>,
+    pub versions: Vec<(Arc<str>, Resources)>,
 }
 
 /// Groups by name.

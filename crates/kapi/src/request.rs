@@ -46,6 +46,10 @@ impl Route {
         };
         let Some(version) = version else { return Self::Other };
         let mut rest: Vec<String> = parts.collect();
+        // `namespaces//pods` is about all namespaces.
+        if rest.len() > 2 && rest[0] == "namespaces" && rest[1].is_empty() {
+            rest.drain(..2);
+        }
         if rest.is_empty() || rest.iter().any(String::is_empty) {
             return Self::Other;
         }

@@ -59,7 +59,9 @@ impl Service {
         let form = representation.as_ref().ok().cloned().unwrap_or_else(Representation::json);
         let exchange = Exchange { service: self, method, path: uri.path(), query, headers, body };
         if uri.path().starts_with("//") {
-            return respond::text(404, "text/plain; charset=utf-8", "404 page not found\n");
+            let mut response = respond::text(404, "text/plain; charset=utf-8", "404 page not found\n");
+            response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+            return response;
         }
         let mut response = match exchange.run(representation).await {
             Ok(response) => response,
@@ -174,8 +176,17 @@ impl Exchange<'_> {
         };
         call.choose_field_validation()?;
         call.warnings.extend(call.served.deprecation());
-        let answer = handlers::handle(&self.method, verb, &mut call).await?;
-        respond::respond(&call, &representation, answer)
+        let answer = handlers::handle(&self.method, verb, &mut call).await;
+        match answer.and_then(|answer| respond::respond(&call, &representation, answer)) {
+            Ok(response) => Ok(response),
+            // Warnings are told with refusals too.
+            Err(status) if status.reason != NO_USER => {
+                let mut response = respond::failure(&status, &representation);
+                respond::warn(&mut response, &call.warnings);
+                Ok(response)
+            }
+            Err(status) => Err(status),
+        }
     }
 }
 

@@ -130,6 +130,13 @@ impl Status {
         status
     }
 
+    /// 406: the media type is served, but not in the form asked for.
+    pub fn no_such_form() -> Self {
+        let message = "only the following media types are accepted: application/json, application/yaml, \
+                       application/vnd.kubernetes.protobuf";
+        Self::new(406, "NotAcceptable", message)
+    }
+
     /// 409: the name is taken.
     pub fn already_exists(resource: Named<'_>, name: &str) -> Self {
         Self::new(409, "AlreadyExists", format!("{resource} {name:?} already exists")).about(resource, name)

@@ -44,7 +44,7 @@ fn unsaid(component: &str) -> Option<Value> {
         "io.k8s.apimachinery.pkg.api.resource.Quantity" => json!({"format": "quantity"}),
         "io.k8s.apimachinery.pkg.util.intstr.IntOrString" => json!({"x-kubernetes-int-or-string": true}),
         "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1" | "io.k8s.apimachinery.pkg.runtime.RawExtension" => {
-            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-map-type": "atomic"})
         }
         _ if component.starts_with("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON")
             && !component.ends_with(".JSONSchemaProps") =>

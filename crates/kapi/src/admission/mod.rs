@@ -17,6 +17,8 @@ mod quota;
 mod services;
 mod stamps;
 mod storage;
+#[cfg(test)]
+mod tests;
 mod webhooks;
 
 use serde_json::Value;

@@ -32,17 +32,17 @@ fn name_requestor(call: &Call, request: &mut Value) {
 /// A condition without times changed now, unless it was as it is before.
 fn stamp_conditions(request: &mut Value, old: &Value, now: &str) {
     for condition in list_mut(request, "/status/conditions") {
-        if present(condition, "/lastUpdateTime").is_none() {
-            condition["lastUpdateTime"] = now.into();
-        }
-        if present(condition, "/lastTransitionTime").is_none() {
-            let before = list(old, "/status/conditions").iter().find(|known| {
-                text(known, "/type") == text(condition, "/type")
-                    && text(known, "/status") == text(condition, "/status")
-                    && present(known, "/lastTransitionTime").is_some()
-            });
-            let since = before.map_or(now, |before| text(before, "/lastTransitionTime")).to_owned();
-            condition["lastTransitionTime"] = since.into();
+        let before = list(old, "/status/conditions").iter().find(|known| {
+            text(known, "/type") == text(condition, "/type")
+                && text(known, "/status") == text(condition, "/status")
+                && present(known, "/lastTransitionTime").is_some()
+        });
+        let since = before.map_or(now, |before| text(before, "/lastTransitionTime"));
+        let Some(condition) = condition.as_object_mut() else { continue };
+        for (field, time) in [("lastUpdateTime", now), ("lastTransitionTime", since)] {
+            if condition.get(field).is_none_or(Value::is_null) {
+                condition.insert(field.into(), time.into());
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! One task serves all APIs of a plane. It is driven by committed changes alone: no polling, nothing per API.
 
+mod accounts;
 mod certificates;
 mod crd;
 mod gc;
@@ -54,18 +55,20 @@ pub struct Controllers {
     pub roles: bool,
     /// Approves kubelets' certificate requests and signs approved ones.
     pub certificates: bool,
+    /// Gives every namespace its `default` ServiceAccount and the API's certificate authority.
+    pub accounts: bool,
 }
 
 impl Default for Controllers {
     fn default() -> Self {
-        Self { garbage: true, namespaces: true, roles: true, certificates: true }
+        Self { garbage: true, namespaces: true, roles: true, certificates: true, accounts: true }
     }
 }
 
 impl Controllers {
     /// What kube-apiserver does alone: custom kinds are established, the rest is left to others.
     pub fn none() -> Self {
-        Self { garbage: false, namespaces: false, roles: false, certificates: false }
+        Self { garbage: false, namespaces: false, roles: false, certificates: false, accounts: false }
     }
 }
 
@@ -119,6 +122,9 @@ impl Watched {
         if event.change == kapi_store::Change::Deleted {
             self.owners.forget(resource, &event.key);
             self.gone(&event.key, &event.object).await;
+            if self.enabled.accounts {
+                accounts::restore(self, resource, &event.key).await;
+            }
             return;
         }
         self.owners.note(resource, &event.key, &event.object);
@@ -133,6 +139,9 @@ impl Watched {
             roles::COLLECTION if self.enabled.roles => roles::aggregate(self).await,
             certificates::COLLECTION if self.enabled.certificates => certificates::consider(self, bytes).await,
             _ => {}
+        }
+        if self.enabled.accounts && resource == "namespaces." {
+            accounts::ensure(self, key, bytes).await;
         }
         if self.enabled.garbage {
             gc::consider(self, resource, key, bytes).await;

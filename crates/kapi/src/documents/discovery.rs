@@ -117,6 +117,8 @@ fn all_groups(api: &Inner) -> Vec<(Arc<str>, Group)> {
     let custom = api.custom();
     let mut groups: Vec<(Arc<str>, Group)> =
         registry::builtin().0.iter().map(|(name, group)| (Arc::clone(name), group.clone())).collect();
+    let order: Vec<&str> = kapi_kinds::groups().iter().map(|group| group.name).collect();
+    groups.sort_by_key(|(name, _)| order.iter().position(|known| *known == &**name).unwrap_or(usize::MAX));
     for (name, group) in &custom.0 {
         match groups.iter_mut().find(|(known, _)| known == name) {
             Some((_, known)) => known.versions.extend(group.versions.clone()),
@@ -133,6 +135,18 @@ fn group_value(name: &str, group: &Group) -> Value {
         .map(|(version, _)| json!({"groupVersion": format!("{name}/{version}"), "version": &**version}))
         .collect();
     json!({"name": name, "versions": versions, "preferredVersion": versions.first()})
+}
+
+/// Whether the client takes nothing but forms of discovery that there are not.
+pub(super) fn wants_unknown_form(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    accepted.contains("as=") && !wants_aggregated(headers) && accepted.split(',').all(|clause| clause.contains("as="))
+}
+
+/// Whether the client takes nothing but aggregated discovery.
+pub(super) fn wants_only_aggregated(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    wants_aggregated(headers) && accepted.split(',').all(|clause| clause.contains("as=APIGroupDiscoveryList"))
 }
 
 fn wants_aggregated(headers: &HeaderMap) -> bool {

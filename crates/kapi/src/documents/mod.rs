@@ -27,6 +27,11 @@ pub(crate) fn answer(
         return Err(Status::method_refused());
     }
     let representation = Representation::of(headers, query).unwrap_or_else(|_| Representation::json());
+    // Aggregated discovery is told at the two roots only.
+    let below = parts.len() > 1 && discovery::wants_only_aggregated(headers);
+    if (below || discovery::wants_unknown_form(headers)) && matches!(parts.first(), Some(&("api" | "apis"))) {
+        return Err(Status::no_such_form());
+    }
     let found = match parts.as_slice() {
         ["metrics"] => {
             let media = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";

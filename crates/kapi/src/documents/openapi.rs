@@ -59,6 +59,21 @@ pub(super) fn v3(api: &Inner, headers: &HeaderMap, group: &str, version: &str) -
     respond::text(200, "application/json", text)
 }
 
+/// The media type kubectl asks for the v2 document in, when it looks for a kind that no v3 document has.
+const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+
+/// The same media type as it is spelled in answers.
+const V2_PROTOBUF_ANSWER: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
+/// A v2 document that describes no path, in protobuf: `swagger: "2.0"`, `info {title, version}`, `paths {}`. It tells
+/// kubectl that what v3 does not know is not served.
+const V2_OUTLINE: &[u8] = b"\x0a\x032.0\x12\x13\x0a\x0aKubernetes\x12\x051.34.\x42\x00";
+
+fn accepts(headers: &HeaderMap, media: &str) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    accepted.split(',').any(|clause| clause.trim() == media)
+}
+
 fn accepts_json(headers: &HeaderMap) -> bool {
     let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("*/*");
     accepted.split(',').any(|clause| clause.contains("json") || clause.contains("*/*"))
@@ -66,6 +81,9 @@ fn accepts_json(headers: &HeaderMap) -> bool {
 
 /// `/openapi/v2`, in JSON alone.
 pub(super) fn v2(api: &Inner, headers: &HeaderMap) -> Result<Response<Body>, Status> {
+    if !accepts_json(headers) && accepts(headers, V2_PROTOBUF) {
+        return Ok(respond::text(200, V2_PROTOBUF_ANSWER, V2_OUTLINE));
+    }
     if !accepts_json(headers) {
         return Err(Status::not_acceptable("application/json"));
     }

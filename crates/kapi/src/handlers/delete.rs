@@ -280,14 +280,33 @@ fn from_body(call: &Call) -> Result<Value, Status> {
         let text = String::from_utf8_lossy(&call.body);
         Status::bad_request(format!("couldn't get version/kind; json parse error: {error} ({text})"))
     })?;
+    check_types(&decoded.value)?;
     match decoded.value.get("kind").and_then(Value::as_str) {
         None | Some("DeleteOptions") => Ok(decoded.value),
         Some(kind) => {
             let version = decoded.value["apiVersion"].as_str().unwrap_or_default();
-            Err(Status::bad_request(format!(
-                "decoded object cannot be converted to DeleteOptions: {version}, Kind={kind}"
+            Err(Status::unexplained(format!(
+                "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:110\""
             )))
         }
+    }
+}
+
+/// Options that cannot be read are refused: deleting on a guess loses data.
+fn check_types(options: &Value) -> Result<(), Status> {
+    let found = kapi_schema::go::json_type(options);
+    if !options.is_object() && !options.is_null() {
+        return Err(Status::unexplained(format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct {{ \
+             APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+        )));
+    }
+    let fault = kapi_kinds::schema("meta.k8s.io", "v1", "DeleteOptions")
+        .or_else(|| kapi_kinds::schema("", "v1", "DeleteOptions"))
+        .and_then(|schema| kapi_schema::check_types_as_go(options, schema.root(), "DeleteOptions"));
+    match fault {
+        Some(fault) => Err(Status::unexplained(fault)),
+        None => Ok(()),
     }
 }
 

@@ -35,6 +35,9 @@ pub(crate) async fn handle(method: &Method, verb: &str, call: &mut Call) -> Resu
     {
         return reviewed;
     }
+    if verb == "create" && call.served.is("", "Binding") {
+        return parts::bind_by_name(call).await;
+    }
     if !call.served.has_verb(verb) || (matches!(verb, "create" | "deletecollection") && needs_namespace(call)) {
         return Err(not_allowed());
     }

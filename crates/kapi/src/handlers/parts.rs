@@ -89,6 +89,17 @@ pub(super) async fn bind(call: &mut Call) -> Result<Answer, Status> {
     Ok(Answer::Plain { code: 201, value: success(201) })
 }
 
+/// `bindings`: the same, with the pod named in the body.
+pub(super) async fn bind_by_name(call: &mut Call) -> Result<Answer, Status> {
+    let format = Format::of(call.header(http::header::CONTENT_TYPE))?;
+    let binding = decode::read(&call.body, format).map_err(Status::bad_request)?.value;
+    call.target.name = object::name(&binding).to_owned();
+    call.target.resource = "pods".to_owned();
+    call.target.subresource = "binding".to_owned();
+    call.served = call.api.find("", "v1", "pods").ok_or_else(Status::no_such_path)?;
+    bind(call).await
+}
+
 fn set_condition(pod: &mut Value, name: &str, now: &str) {
     let condition = json!({"type": name, "status": "True", "lastProbeTime": null, "lastTransitionTime": now});
     if !pod["status"]["conditions"].is_array() {

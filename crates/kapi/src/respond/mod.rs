@@ -44,16 +44,31 @@ pub(crate) fn respond(call: &Call, representation: &Representation, answer: Answ
             document(code, representation, bytes)
         }
         Answer::List(list) => document(200, representation, list_bytes(call, representation, list)?),
-        Answer::Plain { code, value } => document(code, representation, encode(&value)),
+        Answer::Plain { code, value } => match &representation.form {
+            Form::Table(options) if value["kind"] == "Scale" => {
+                let scales = kapi_kinds::columns("autoscaling", "Scale");
+                document(
+                    code,
+                    representation,
+                    encode(&table::of_columns(&scales, options, &value, call.now.as_second())),
+                )
+            }
+            _ => document(code, representation, encode(&value)),
+        },
         Answer::Watch(watch) => stream::stream(*watch, representation, call.now.as_second()),
     };
-    for (index, warning) in call.warnings.iter().enumerate() {
-        let told = call.warnings.iter().take(index).any(|earlier| earlier == warning);
+    warn(&mut response, &call.warnings);
+    Ok(response)
+}
+
+/// Adds warnings to a response, each once.
+pub(crate) fn warn(response: &mut Response<Body>, warnings: &[String]) {
+    for (index, warning) in warnings.iter().enumerate() {
+        let told = warnings.iter().take(index).any(|earlier| earlier == warning);
         if !told && let Ok(value) = HeaderValue::from_str(&warning_header(warning)) {
             response.headers_mut().append(header::WARNING, value);
         }
     }
-    Ok(response)
 }
 
 /// A failure as a response.

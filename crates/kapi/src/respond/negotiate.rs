@@ -52,6 +52,7 @@ impl Representation {
     pub(crate) fn of(headers: &HeaderMap, query: &Query) -> Result<Self, Status> {
         let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("*/*");
         let pretty = is_pretty(headers, query);
+        let mut other_form = false;
         for clause in by_preference(accepted) {
             let mut parts = clause.split(';').map(str::trim);
             let media = parts.next().unwrap_or_default();
@@ -64,8 +65,9 @@ impl Representation {
             if let Some(form) = form(&parameters, query)? {
                 return Ok(Self { form, yaml, pretty });
             }
+            other_form = true;
         }
-        Err(Status::not_acceptable(AVAILABLE))
+        Err(if other_form { Status::no_such_form() } else { Status::not_acceptable(AVAILABLE) })
     }
 }
 
@@ -102,7 +104,10 @@ fn include(query: &Query) -> Result<Include, Status> {
         None | Some("Metadata") => Ok(Include::Metadata),
         Some("None") => Ok(Include::None),
         Some("Object") => Ok(Include::Object),
-        Some(other) => Err(Status::bad_request(format!("unrecognized includeObject value: {other:?}"))),
+        Some(other) => Err(Status::bad_request(format!(
+            "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', \
+             'Object', 'None', or empty"
+        ))),
     }
 }
 

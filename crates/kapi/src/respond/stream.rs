@@ -20,11 +20,11 @@ pub(super) fn stream(watch: Watch, representation: &Representation, now: i64) ->
     let lines = watch.stream().map(move |told| {
         let line = match &form {
             Form::Object => line(told.kind, &told.object),
-            Form::Partial { .. } => line(told.kind, &transformed(&told, |object| partial::object(object))),
+            Form::Partial { .. } => line(told.kind, &transformed(&told, partial::object)),
             Form::Table(options) => {
                 let object = transformed(&told, |object| {
                     let meta = json!({"resourceVersion": crate::object::meta(&object, "resourceVersion")});
-                    let objects = if told.kind == Kind::Bookmark { Vec::new() } else { vec![object] };
+                    let objects = [object];
                     match std::mem::replace(&mut headed, true) {
                         true => table::rows(&served, options, meta, &objects, now),
                         false => table::table(&served, options, meta, &objects, now),

@@ -1,5 +1,6 @@
 //! Objects as rows for people.
 
+use kapi_kinds::Columns;
 use serde_json::{Value, json};
 
 use super::negotiate::{Include, TableOptions};
@@ -15,7 +16,18 @@ pub(super) fn table(served: &Served, options: &TableOptions, meta: Value, object
 
 /// A Table without headings, as later events of a watch carry it.
 pub(super) fn rows(served: &Served, options: &TableOptions, meta: Value, objects: &[Value], now: i64) -> Value {
-    let columns = &served.resource.columns;
+    rows_of(&served.resource.columns, options, meta, objects, now)
+}
+
+/// A Table of one object of a kind that is served only below others.
+pub(super) fn of_columns(columns: &Columns, options: &TableOptions, object: &Value, now: i64) -> Value {
+    let meta = json!({"resourceVersion": crate::object::meta(object, "resourceVersion")});
+    let mut out = rows_of(columns, options, meta, std::slice::from_ref(object), now);
+    out["columnDefinitions"] = definitions_of(columns);
+    out
+}
+
+fn rows_of(columns: &Columns, options: &TableOptions, meta: Value, objects: &[Value], now: i64) -> Value {
     let rows: Vec<Value> = objects
         .iter()
         .map(|object| {
@@ -34,7 +46,11 @@ pub(super) fn rows(served: &Served, options: &TableOptions, meta: Value, objects
 }
 
 fn definitions(served: &Served) -> Value {
-    let columns = served.resource.columns.columns.iter();
+    definitions_of(&served.resource.columns)
+}
+
+fn definitions_of(columns: &Columns) -> Value {
+    let columns = columns.columns.iter();
     columns
         .map(|column| {
             json!({

@@ -24,6 +24,10 @@ pub(crate) async fn create(call: &mut Call) -> Result<Document, Status> {
 pub(crate) async fn create_object(call: &mut Call, object: Value, track: bool) -> Result<Document, Status> {
     let mut object = object;
     settle_namespace(call, &mut object)?;
+    if call.served.custom.as_ref().is_some_and(|custom| custom.terminating) {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(Status::forbidden_because(call.served.named(), object::name(&object), why));
+    }
     if object::revision(&object) != 0 {
         return Err(Status::unexplained("resourceVersion should not be set on objects to be created"));
     }
@@ -60,9 +64,9 @@ async fn create_once(call: &mut Call, object: &mut Value, track: bool) -> Result
     prepare::generate_name(object);
     admission::mutate(call, Operation::Create, object, None).await?;
     prepare::kind_on_create(&call.served, object);
-    call.warnings.extend((call.served.resource.behaviour.warnings)(object));
     let reservation = admission::allocate(call, object, None)?;
     validate::new_object(&call.served, object)?;
+    call.warnings.extend((call.served.resource.behaviour.warnings)(object));
     admission::validate(call, Operation::Create, Some(object), None).await?;
     let outcome = commit::put(call, object, Expect::Absent).await;
     drop(reservation);

@@ -15,17 +15,58 @@ use crate::status::Status;
 pub(crate) fn read_object(call: &mut Call) -> Result<Value, Status> {
     let format = Format::of(call.header(http::header::CONTENT_TYPE))?;
     let kind = &call.served.resource.kind;
-    let decoded = decode::read(&call.body, format).map_err(|error| {
-        let shown = String::from_utf8_lossy(&call.body);
-        let text: String = if shown.is_empty() { "<empty>".into() } else { shown.chars().take(1024).collect() };
+    let unrecognized = |fault: String| {
+        let summary = summary(&call.body);
         Status::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; \
-             json parse error: {error} ({text})"
+            "the object provided is unrecognized (must be of type {kind}): {fault} ({summary})"
         ))
+    };
+    let decoded = decode::read(&call.body, format).map_err(|error| match format {
+        Format::Json => unrecognized(format!("couldn't get version/kind; json parse error: {error}")),
+        Format::Yaml | Format::Protobuf => unrecognized(error),
     })?;
+    if let Some(fault) = unreadable_kind(&decoded.value, call.served.custom.is_some()) {
+        return Err(unrecognized(fault));
+    }
     // Nothing is an object without fields.
     let value = if decoded.value.is_null() { Value::Object(serde_json::Map::new()) } else { decoded.value };
     typed(call, Decoded { value, ..decoded })
+}
+
+/// Why a document's kind cannot even be read.
+fn unreadable_kind(value: &Value, custom: bool) -> Option<String> {
+    for key in ["kind", "apiVersion"] {
+        match value.get(key) {
+            None if custom && value.is_object() => {
+                let shown = if key == "kind" { "Kind" } else { key };
+                return Some(format!("Object '{shown}' is missing in '{value}'"));
+            }
+            None | Some(Value::String(_) | Value::Null) => {}
+            Some(other) => {
+                let found = go_type(other);
+                return Some(format!(
+                    "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go struct field \
+                     .{key} of type string"
+                ));
+            }
+        }
+    }
+    let version = value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    (version.matches('/').count() > 1).then(|| format!("unexpected GroupVersion string: {version}"))
+}
+
+/// The beginning of a body, as messages show it.
+fn summary(body: &[u8]) -> String {
+    const SHOWN: usize = 30;
+    let (head, more) = match body.get(..SHOWN) {
+        Some(head) if body.len() > SHOWN => (head, " ..."),
+        _ => (body, ""),
+    };
+    match head.first() {
+        None => "<empty>".into(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(head)),
+        Some(_) => format!("{}{more}", head.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+    }
 }
 
 /// Checks that a document is of the call's kind and brings it into shape: unknown fields dropped or refused, defaults
@@ -151,7 +192,8 @@ fn settle_kind(served: &Served, value: &mut Value) -> Result<(), String> {
 /// What Go says to an object of another kind.
 fn other_kind(served: &Served, api_version: &str, kind: &str) -> String {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    if crate::registry::builtin().of_kind(group, version, kind).is_none() {
+    let is_list = |kind: &str| crate::registry::builtin().all().any(|known| &*known.resource.list_kind == kind);
+    if crate::registry::builtin().of_kind(group, version, kind).is_none() && !is_list(kind) {
         return format!(
             "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:110\""
         );

@@ -103,9 +103,9 @@ async fn modify_once(
         // What a webhook changed may count as a generation, or be beyond what this write may change.
         prepare::for_update(&call.served, new, live, change.aspect);
     }
-    call.warnings.extend((call.served.resource.behaviour.warnings)(new));
     let reservation = admission::allocate(call, new, Some(live))?;
     validate::changed_object(&call.served, new, live, change.aspect)?;
+    call.warnings.extend((call.served.resource.behaviour.warnings)(new));
     admission::validate(call, Operation::Update, Some(new), Some(live)).await?;
     kapi_merge::keep_times_of_no_op(live, new);
     let outcome = if new == live {

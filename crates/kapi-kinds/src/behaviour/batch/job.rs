@@ -18,7 +18,11 @@ pub(super) fn behaviour() -> Behaviour {
     Behaviour {
         default: defaults,
         prepare_create: |job| {
+            let shared = shares_labels(job);
             generate_selector(job);
+            if shared {
+                share_labels(job);
+            }
             status::reset(job);
         },
         prepare_update: status::keep_status,
@@ -57,6 +61,21 @@ fn defaults(job: &mut Value) {
     if let Some(spec) = job.get_mut("spec") {
         job_spec::defaults(spec);
         job_spec::job_defaults(spec);
+    }
+}
+
+/// Whether a Job has no labels but its template's: in Kubernetes the two are one map then.
+fn shares_labels(job: &Value) -> bool {
+    let (own, template) = (dig(job, &["metadata", "labels"]), dig(job, &["spec", "template", "metadata", "labels"]));
+    own == template || own.as_object().is_none_or(serde_json::Map::is_empty)
+}
+
+fn share_labels(job: &mut Value) {
+    let labels = dig(job, &["spec", "template", "metadata", "labels"]).clone();
+    if labels.is_object()
+        && let Some(meta) = job.get_mut("metadata").and_then(Value::as_object_mut)
+    {
+        meta.insert("labels".to_owned(), labels);
     }
 }
 

@@ -58,7 +58,8 @@ fn validate(object: &Value) -> Errors {
         size += decode_base64(value.as_str().unwrap_or("")).map_or(0, |bytes| bytes.len());
     }
     if size > MAX_SIZE {
-        errors.push(FieldError::too_long(&Path::new(""), MAX_SIZE));
+        // Kubernetes names no field here, in its own way.
+        errors.push(FieldError::too_long(&Path::new("[]"), MAX_SIZE));
     }
     errors
 }

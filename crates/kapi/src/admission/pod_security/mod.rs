@@ -221,6 +221,44 @@ mod tests {
     }
 
     #[test]
+    fn violations_come_in_the_order_of_the_real_server() {
+        let pod = json!({
+            "metadata": {"annotations": {"container.apparmor.security.beta.kubernetes.io/a": "unconfined"}},
+            "spec": {
+                "hostNetwork": true,
+                "volumes": [{"name": "v", "hostPath": {"path": "/"}}, {"name": "n", "nfs": {"server": "a", "path": "/b"}}],
+                "securityContext": {
+                    "runAsUser": 0, "seLinuxOptions": {"type": "x", "role": "r"}, "sysctls": [{"name": "kernel.x"}],
+                },
+                "containers": [
+                    {"name": "a", "ports": [{"hostPort": 80}], "securityContext": {
+                        "appArmorProfile": {"type": "Unconfined"}, "capabilities": {"add": ["NET_RAW", "CHOWN"]},
+                    }},
+                    {"name": "b", "livenessProbe": {"httpGet": {"host": "h", "port": 1}}},
+                ],
+            },
+        });
+        assert_eq!(
+            judged("restricted", &pod),
+            "forbidden AppArmor profiles (container \"a\" and annotation must not set AppArmor profile type to \
+             \"Unconfined\", \"container.apparmor.security.beta.kubernetes.io/a=\"unconfined\"\"), \
+             host namespaces (hostNetwork=true), hostPort (container \"a\" uses hostPort 80), \
+             probe or lifecycle host (container \"b\" uses probe or lifecycle host \"h\"), \
+             seLinuxOptions (pod set forbidden securityContext.seLinuxOptions: type \"x\"; role may not be set), \
+             forbidden sysctls (kernel.x), \
+             allowPrivilegeEscalation != false (containers \"a\", \"b\" must set \
+             securityContext.allowPrivilegeEscalation=false), \
+             unrestricted capabilities (containers \"a\", \"b\" must set securityContext.capabilities.drop=[\"ALL\"]; \
+             container \"a\" must not include \"CHOWN\", \"NET_RAW\" in securityContext.capabilities.add), \
+             restricted volume types (volumes \"v\", \"n\" use restricted volume types \"hostPath\", \"nfs\"), \
+             runAsNonRoot != true (pod or containers \"a\", \"b\" must set securityContext.runAsNonRoot=true), \
+             runAsUser=0 (pod must not set runAsUser=0), \
+             seccompProfile (pod or containers \"a\", \"b\" must set securityContext.seccompProfile.type to \
+             \"RuntimeDefault\" or \"Localhost\")"
+        );
+    }
+
+    #[test]
     fn a_restricted_pod_passes() {
         let pod = json!({"spec": {
             "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},

@@ -9,7 +9,7 @@ use kernel::quantity::Quantity;
 use serde_json::Value;
 
 use super::Operation;
-use super::fields::forbid;
+use super::fields::{child, forbid};
 use super::pods::{Amounts, amounts};
 use crate::call::Call;
 use crate::object;
@@ -39,7 +39,11 @@ pub(super) async fn check(
                 continue;
             };
             let mut quota = quota;
-            quota["status"]["used"] = used.iter().map(|(name, amount)| (name.clone(), amount.to_string())).collect();
+            if let Some(status) = child(&mut quota, "status") {
+                let used: serde_json::Map<String, Value> =
+                    used.iter().map(|(name, amount)| (name.clone(), amount.to_string().into())).collect();
+                status.insert("used".into(), used.into());
+            }
             ops.push(Op {
                 collection: collection.clone(),
                 key: item.key,

@@ -56,7 +56,8 @@ pub(crate) fn allocate(
         families::settle(&ranges, object, old)?;
         addresses::allocate(&ranges, &mut reservation, object, old)?;
     }
-    node_ports::allocate(&call.api.options.node_ports, &mut reservation, object, old)?;
+    let ports = node_ports::Ports { range: call.api.options.node_ports.clone(), dry_run: call.dry_run()? };
+    node_ports::allocate(&ports, &mut reservation, object, old)?;
     Ok(Some(reservation))
 }
 

@@ -9,7 +9,14 @@ use super::super::fields::{int, list, list_mut, set_spec, text};
 use super::{Reservation, invalid, random, range};
 use crate::status::Status;
 
-type Ports = RangeInclusive<u16>;
+/// What a dry run gives out instead of a port: numbers from here on, which no Service can have.
+const DRY_RUN_AFTER: u16 = 32768;
+
+/// Where node ports come from.
+pub(super) struct Ports {
+    pub(super) range: RangeInclusive<u16>,
+    pub(super) dry_run: bool,
+}
 
 /// Takes the ports asked for and finds those that are not.
 pub(super) fn allocate(
@@ -104,8 +111,9 @@ fn health_check(ports: &Ports, reservation: &mut Reservation, service: &mut Valu
 }
 
 fn set(service: &mut Value, index: usize, port: i64) {
-    if let Some(entry) = list_mut(service, "/spec/ports").get_mut(index) {
-        entry["nodePort"] = port.into();
+    let entry = list_mut(service, "/spec/ports").get_mut(index).and_then(Value::as_object_mut);
+    if let Some(entry) = entry {
+        entry.insert("nodePort".into(), port.into());
     }
 }
 
@@ -117,11 +125,11 @@ fn take(ports: &Ports, reservation: &mut Reservation, service: &Value, index: us
 }
 
 fn try_take(ports: &Ports, reservation: &mut Reservation, port: i64) -> Result<i64, String> {
-    match u16::try_from(port).ok().filter(|port| ports.contains(port)) {
+    match u16::try_from(port).ok().filter(|port| ports.range.contains(port)) {
         None => Err(format!(
             "provided port is not in the valid range. The range of valid ports is {}-{}",
-            ports.start(),
-            ports.end()
+            ports.range.start(),
+            ports.range.end()
         )),
         Some(known) if reservation.port(known) => Ok(port),
         Some(_) => Err("provided port is already allocated".into()),
@@ -129,7 +137,12 @@ fn try_take(ports: &Ports, reservation: &mut Reservation, port: i64) -> Result<i
 }
 
 fn next(ports: &Ports, reservation: &mut Reservation, what: &str) -> Result<i64, Status> {
-    let found = range::ports(ports, random()).find(|port| reservation.port(*port));
+    let found = if ports.dry_run {
+        let last = reservation.highest_port().unwrap_or(DRY_RUN_AFTER);
+        last.checked_add(1).filter(|port| reservation.port(*port))
+    } else {
+        range::ports(&ports.range, random()).find(|port| reservation.port(*port))
+    };
     found.map(i64::from).ok_or_else(|| Status::internal(format!("failed to allocate a {what}: range is full")))
 }
 
@@ -144,7 +157,8 @@ mod tests {
         let mut service = json!({"metadata": {"name": "s"}, "spec": spec});
         let old = old.map(|spec| json!({"spec": spec}));
         let mut reservation = taken.reserve();
-        allocate(&(30000..=30003), &mut reservation, &mut service, old.as_ref()).map_err(|status| status.message)?;
+        let ports = Ports { range: 30000..=30003, dry_run: false };
+        allocate(&ports, &mut reservation, &mut service, old.as_ref()).map_err(|status| status.message)?;
         Ok((service["spec"].clone(), reservation))
     }
 
@@ -169,6 +183,14 @@ mod tests {
             json!({"type": "NodePort", "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]});
         let (spec, _held) = allocated(&Taken::default(), spec, None).unwrap();
         assert_eq!(spec["ports"][0]["nodePort"], spec["ports"][1]["nodePort"]);
+    }
+
+    #[test]
+    fn a_dry_run_gives_out_dummies() {
+        let mut service = json!({"spec": {"type": "NodePort", "ports": [{"port": 80}, {"port": 81}]}});
+        let ports = Ports { range: 30000..=30003, dry_run: true };
+        allocate(&ports, &mut Taken::default().reserve(), &mut service, None).unwrap();
+        assert_eq!(service["spec"]["ports"], json!([{"port": 80, "nodePort": 32769}, {"port": 81, "nodePort": 32770}]));
     }
 
     #[test]

@@ -129,6 +129,11 @@ impl Reservation {
         }
         free
     }
+
+    /// The highest port held.
+    pub(super) fn highest_port(&self) -> Option<u16> {
+        self.held.ports.iter().copied().max()
+    }
 }
 
 impl Drop for Reservation {

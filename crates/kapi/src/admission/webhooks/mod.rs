@@ -98,11 +98,13 @@ pub(super) async fn mutate(
     let hooks = call.api.admission.webhooks.mutating();
     let target = call.target.clone();
     let dry_run = call.dry_run()?;
+    let binding = posted_binding(call);
+    let operation = if binding.is_some() { Operation::Create } else { operation };
     for (i, hook) in hooks.iter().enumerate() {
         let subject = Subject {
             operation,
-            object: Some(object),
-            old,
+            object: binding.as_ref().or(Some(object)),
+            old: old.filter(|_| binding.is_none()),
             namespace: &target.namespace,
             subresource: &target.subresource,
             dry_run,
@@ -113,7 +115,7 @@ pub(super) async fn mutate(
         }
         let verdict = answer::ask(call, hook, &subject, &seen, true).await;
         let Some(verdict) = settled(call, hook, verdict)? else { continue };
-        if let Some(patch) = verdict.patch {
+        if let Some(patch) = verdict.patch.filter(|_| binding.is_none()) {
             let patched = patched(call, &subject, &seen, &patch)?;
             if patched != *object {
                 *object = patched;
@@ -144,10 +146,11 @@ pub(super) async fn validate(
         return Ok(());
     }
     let target = call.target.clone();
+    let binding = posted_binding(call);
     let subject = Subject {
-        operation,
-        object,
-        old,
+        operation: if binding.is_some() { Operation::Create } else { operation },
+        object: binding.as_ref().or(object),
+        old: old.filter(|_| binding.is_none()),
         namespace: &target.namespace,
         subresource: &target.subresource,
         dry_run: call.dry_run()? || (operation == Operation::Delete && asks_dry_run(call)),
@@ -223,6 +226,21 @@ fn keep_place(call: &Call, object: &Value) -> Result<(), Status> {
         ));
     }
     Ok(())
+}
+
+/// Putting a pod on a node changes the pod, but what is admitted is the Binding that was posted.
+fn posted_binding(call: &Call) -> Option<Value> {
+    if call.target.subresource != "binding" {
+        return None;
+    }
+    let format = crate::decode::Format::of(call.header(http::header::CONTENT_TYPE)).ok()?;
+    let mut binding = crate::decode::read(&call.body, format).ok()?.value;
+    let fields = binding.as_object_mut()?;
+    fields.insert("apiVersion".into(), "v1".into());
+    fields.insert("kind".into(), "Binding".into());
+    object::set_meta(&mut binding, "name", call.target.name.as_str());
+    object::set_meta(&mut binding, "namespace", call.target.namespace.as_str());
+    Some(binding)
 }
 
 fn asks_dry_run(call: &Call) -> bool {

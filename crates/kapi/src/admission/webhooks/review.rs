@@ -23,6 +23,7 @@ pub(super) struct Verdict {
 pub(super) fn request(call: &Call, subject: &Subject<'_>, seen: &Served, uid: &str) -> Value {
     let kind = |served: &Served| match call.target.subresource.as_str() {
         "scale" => json!({"group": "autoscaling", "version": "v1", "kind": "Scale"}),
+        "binding" => json!({"group": "", "version": "v1", "kind": "Binding"}),
         _ => json!({
             "group": &*served.resource.group, "version": &*served.resource.version, "kind": &*served.resource.kind,
         }),
