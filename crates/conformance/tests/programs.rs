@@ -25,13 +25,16 @@ async fn main() -> anyhow::Result<ExitCode> {
             }
         }
     }
-    let name = "kube-controller-manager and kube-scheduler";
-    if chosen(name) {
+    for media in controllers::MEDIA {
+        let name = format!("kube-controller-manager and kube-scheduler by {media}");
+        if !chosen(&name) {
+            continue;
+        }
         match controllers::find() {
             Err(why) => println!("skipped: {name}: {why}"),
             Ok(()) => {
                 let server = EmbeddedServer::start().await?;
-                well &= report(name, controllers::run(&server.target)).await;
+                well &= report(&name, controllers::run(media, &server.target)).await;
             }
         }
     }

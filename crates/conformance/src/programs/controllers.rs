@@ -30,10 +30,13 @@ pub fn find() -> Result<(), String> {
     component(SCHEDULER).map(drop)
 }
 
+/// What the programs may speak; without being told they speak the second.
+pub const MEDIA: [&str; 2] = ["application/json", "application/vnd.kubernetes.protobuf"];
+
 /// Runs both programs and lets them do their work.
-pub async fn run(target: &Arc<Target>) -> anyhow::Result<()> {
+pub async fn run(media: &str, target: &Arc<Target>) -> anyhow::Result<()> {
     let folder = tempfile::Builder::new().prefix("controllers-").tempdir()?;
-    let daemons = [start_manager(target, folder.path())?, start_scheduler(target, folder.path())?];
+    let daemons = [start_manager(target, folder.path(), media)?, start_scheduler(target, folder.path(), media)?];
     let result = work(target).await;
     result.with_context(|| daemons.iter().map(Daemon::last_lines).collect::<Vec<_>>().join("\n"))
 }
@@ -53,7 +56,7 @@ async fn work(target: &Arc<Target>) -> anyhow::Result<()> {
     cluster::volume_is_bound(api).await.context("PersistentVolumeClaim")?;
     cluster::quota_is_counted(api).await.context("ResourceQuota")?;
     cluster::roles_are_aggregated(api).await.context("aggregated ClusterRole")?;
-    cluster::approved_request_is_signed(api).await.context("CertificateSigningRequest")?;
+    cluster::requests_are_signed(api).await.context("CertificateSigningRequest")?;
     garbage::background(api).await.context("background deletion")?;
     garbage::foreground(api).await.context("foreground deletion")?;
     garbage::orphan(api).await.context("orphaning deletion")?;
@@ -70,7 +73,7 @@ async fn leaders(api: &mut Api) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn start_manager(target: &Target, folder: &Path) -> anyhow::Result<Daemon> {
+fn start_manager(target: &Target, folder: &Path, media: &str) -> anyhow::Result<Daemon> {
     let ca = target.client_ca.as_ref().context("the CA is not at hand")?;
     fs::write(folder.join("ca.crt"), &ca.pem.certificate)?;
     fs::write(folder.join("ca.key"), &ca.pem.key)?;
@@ -81,7 +84,7 @@ fn start_manager(target: &Target, folder: &Path) -> anyhow::Result<Daemon> {
         folder,
         &[
             "--kubeconfig=manager.conf",
-            "--kube-api-content-type=application/json",
+            &format!("--kube-api-content-type={media}"),
             "--kube-api-qps=500",
             "--kube-api-burst=1000",
             "--leader-elect=true",
@@ -97,7 +100,7 @@ fn start_manager(target: &Target, folder: &Path) -> anyhow::Result<Daemon> {
     )
 }
 
-fn start_scheduler(target: &Target, folder: &Path) -> anyhow::Result<Daemon> {
+fn start_scheduler(target: &Target, folder: &Path, media: &str) -> anyhow::Result<Daemon> {
     fs::write(folder.join("scheduler.conf"), kubeconfig(target, "system:kube-scheduler")?)?;
     Daemon::start(
         SCHEDULER,
@@ -105,7 +108,7 @@ fn start_scheduler(target: &Target, folder: &Path) -> anyhow::Result<Daemon> {
         folder,
         &[
             "--kubeconfig=scheduler.conf",
-            "--kube-api-content-type=application/json",
+            &format!("--kube-api-content-type={media}"),
             "--leader-elect=true",
             "--secure-port=0",
             "-v=2",

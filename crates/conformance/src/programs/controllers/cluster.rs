@@ -31,6 +31,8 @@ pub(super) async fn volume_is_bound(api: &mut Api) -> anyhow::Result<()> {
         "spec": {"capacity": {"storage": "2Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/disk"}},
     });
     api.create("/api/v1/persistentvolumes", &volume).await?;
+    // A claim that comes before that waits for the controller's next round.
+    api.until("/api/v1/persistentvolumes/disk", |volume| volume["status"]["phase"] == "Available").await?;
     let claim = json!({
         "metadata": {"name": "disk"},
         "spec": {"storageClassName": "", "accessModes": ["ReadWriteOnce"],
@@ -62,27 +64,35 @@ pub(super) async fn roles_are_aggregated(api: &mut Api) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A kubelet's request that an administrator approved gets its certificate.
-pub(super) async fn approved_request_is_signed(api: &mut Api) -> anyhow::Result<()> {
+/// The manager approves and signs a kubelet's request, and signs others when an administrator approved them.
+pub(super) async fn requests_are_signed(api: &mut Api) -> anyhow::Result<()> {
+    const KUBELET: &str = "kubernetes.io/kube-apiserver-client-kubelet";
+    const CLIENT: &str = "kubernetes.io/kube-apiserver-client";
+    let all = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+    api.create(all, &request("kubelet", KUBELET, "system:nodes", &format!("system:node:{NODE}"))?).await?;
+    let mut made = api.create(all, &request("alice", CLIENT, "devs", "alice")?).await?;
+    made["status"]["conditions"] = json!([{"type": "Approved", "status": "True", "reason": "Suite", "message": "yes"}]);
+    api.replace(&format!("{all}/alice/approval"), &made).await?;
+    for name in ["kubelet", "alice"] {
+        let signed = api.until(&format!("{all}/{name}"), |csr| csr["status"]["certificate"].is_string()).await?;
+        let certificate = BASE64_STANDARD.decode(signed["status"]["certificate"].as_str().unwrap_or_default())?;
+        ensure!(certificate.starts_with(b"-----BEGIN CERTIFICATE-----"), "{signed}");
+    }
+    Ok(())
+}
+
+fn request(name: &str, signer: &str, group: &str, user: &str) -> anyhow::Result<Value> {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
-    params.distinguished_name.push(DnType::OrganizationName, "system:nodes");
-    params.distinguished_name.push(DnType::CommonName, format!("system:node:{NODE}"));
+    params.distinguished_name.push(DnType::OrganizationName, group);
+    params.distinguished_name.push(DnType::CommonName, user);
     let request = params.serialize_request(&KeyPair::generate()?)?.pem()?;
-    let object = json!({
-        "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": "kubelet"},
+    Ok(json!({
+        "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name},
         "spec": {
             "request": BASE64_STANDARD.encode(request),
-            "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+            "signerName": signer,
             "usages": ["digital signature", "client auth"],
         },
-    });
-    let all = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
-    let mut made = api.create(all, &object).await?;
-    made["status"]["conditions"] = json!([{"type": "Approved", "status": "True", "reason": "Suite", "message": "yes"}]);
-    api.replace(&format!("{all}/kubelet/approval"), &made).await?;
-    let signed = api.until(&format!("{all}/kubelet"), |csr| csr["status"]["certificate"].is_string()).await?;
-    let certificate = BASE64_STANDARD.decode(signed["status"]["certificate"].as_str().unwrap_or_default())?;
-    ensure!(certificate.starts_with(b"-----BEGIN CERTIFICATE-----"), "{signed}");
-    Ok(())
+    }))
 }
