@@ -149,7 +149,7 @@ fn write_files(folder: &Path, ca: &Authority) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn free_ports() -> anyhow::Result<[u16; 3]> {
+pub(crate) fn free_ports() -> anyhow::Result<[u16; 3]> {
     // All are held until all are known, so that they differ.
     let held =
         [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];

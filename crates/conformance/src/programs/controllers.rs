@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use serde_json::{Value, json};
 
 use super::api::Api;
@@ -12,9 +12,11 @@ use super::component;
 use super::daemon::Daemon;
 use super::kubelet;
 use crate::pki::Client as ClientCertificate;
+use crate::real::free_ports;
 use crate::target::{Login, Target};
 
 mod cluster;
+mod delegation;
 mod garbage;
 mod workloads;
 
@@ -36,14 +38,19 @@ pub const MEDIA: [&str; 2] = ["application/json", "application/vnd.kubernetes.pr
 /// Runs both programs and lets them do their work.
 pub async fn run(media: &str, target: &Arc<Target>) -> anyhow::Result<()> {
     let folder = tempfile::Builder::new().prefix("controllers-").tempdir()?;
-    let daemons = [start_manager(target, folder.path(), media)?, start_scheduler(target, folder.path(), media)?];
-    let result = work(target).await;
-    result.with_context(|| daemons.iter().map(Daemon::last_lines).collect::<Vec<_>>().join("\n"))
+    let [_, _, port] = free_ports()?;
+    let daemons = [start_manager(target, folder.path(), media, port)?, start_scheduler(target, folder.path(), media)?];
+    let result = work(target, port).await;
+    result.map_err(|error| {
+        let logs: Vec<String> = daemons.iter().map(Daemon::last_lines).collect();
+        anyhow!("{error:#}\n{}", logs.join("\n"))
+    })
 }
 
-async fn work(target: &Arc<Target>) -> anyhow::Result<()> {
+async fn work(target: &Arc<Target>, manager_port: u16) -> anyhow::Result<()> {
     let api = &mut Api::new(target);
     leaders(api).await.context("leader election")?;
+    delegation::manager_asks_the_api(target, manager_port).await.context("delegated authentication")?;
     api.create("/api/v1/namespaces", &json!({"metadata": {"name": NAMESPACE}})).await?;
     kubelet::register(api).await?;
     cluster::namespace_is_furnished(api, &target.ca).await.context("a new namespace")?;
@@ -73,10 +80,13 @@ async fn leaders(api: &mut Api) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn start_manager(target: &Target, folder: &Path, media: &str) -> anyhow::Result<Daemon> {
+fn start_manager(target: &Target, folder: &Path, media: &str, port: u16) -> anyhow::Result<Daemon> {
     let ca = target.client_ca.as_ref().context("the CA is not at hand")?;
     fs::write(folder.join("ca.crt"), &ca.pem.certificate)?;
     fs::write(folder.join("ca.key"), &ca.pem.key)?;
+    let serving = ca.server(&["127.0.0.1"])?;
+    fs::write(folder.join("manager.crt"), &serving.certificate)?;
+    fs::write(folder.join("manager.key"), &serving.key)?;
     fs::write(folder.join("manager.conf"), kubeconfig(target, "system:kube-controller-manager")?)?;
     Daemon::start(
         MANAGER,
@@ -88,7 +98,13 @@ fn start_manager(target: &Target, folder: &Path, media: &str) -> anyhow::Result<
             "--kube-api-qps=500",
             "--kube-api-burst=1000",
             "--leader-elect=true",
-            "--secure-port=0",
+            "--bind-address=127.0.0.1",
+            &format!("--secure-port={port}"),
+            "--tls-cert-file=manager.crt",
+            "--tls-private-key-file=manager.key",
+            "--authentication-kubeconfig=manager.conf",
+            "--authentication-tolerate-lookup-failure=false",
+            "--authorization-kubeconfig=manager.conf",
             "--use-service-account-credentials=true",
             "--root-ca-file=ca.crt",
             "--cluster-signing-cert-file=ca.crt",
