@@ -120,7 +120,8 @@ impl Life {
         let status = self.helm.json(&["status", RELEASE]).await?;
         ensure!(status["version"] == statuses.len() && status["info"]["status"] == "deployed", "status: {status}");
         let list = self.helm.json(&["list"]).await?;
-        ensure!(list[0]["name"] == RELEASE && list[0]["revision"] == statuses.len().to_string(), "list: {list}");
+        let revision = statuses.len().to_string();
+        ensure!(list[0]["name"] == RELEASE && list[0]["revision"] == revision.as_str(), "list: {list}");
         Ok(())
     }
 
