@@ -1,6 +1,7 @@
 //! Runs real programs against the embedded API, where they are at hand. Arguments are parts of the names printed;
 //! without any all run.
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -11,6 +12,7 @@ use conformance::programs::{controllers, helm, tool};
 async fn main() -> anyhow::Result<ExitCode> {
     let filters: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let chosen = |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str()));
+    let mut out = std::io::stdout();
     let mut well = true;
     for version in helm::VERSIONS {
         let name = format!("helm-{version}");
@@ -18,10 +20,10 @@ async fn main() -> anyhow::Result<ExitCode> {
             continue;
         }
         match tool(&name) {
-            Err(why) => println!("skipped: {name}: {why}"),
+            Err(why) => writeln!(out, "skipped: {name}: {why}")?,
             Ok(_) => {
                 let server = EmbeddedServer::start().await?;
-                well &= report(&name, helm::run(version, &server.target)).await;
+                well &= report(&mut out, &name, helm::run(version, &server.target)).await?;
             }
         }
     }
@@ -31,23 +33,27 @@ async fn main() -> anyhow::Result<ExitCode> {
             continue;
         }
         match controllers::find() {
-            Err(why) => println!("skipped: {name}: {why}"),
+            Err(why) => writeln!(out, "skipped: {name}: {why}")?,
             Ok(()) => {
                 let server = EmbeddedServer::start().await?;
-                well &= report(&name, controllers::run(media, &server.target)).await;
+                well &= report(&mut out, &name, controllers::run(media, &server.target)).await?;
             }
         }
     }
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn report(name: &str, work: impl Future<Output = anyhow::Result<()>>) -> bool {
+async fn report(
+    out: &mut impl Write,
+    name: &str,
+    work: impl Future<Output = anyhow::Result<()>>,
+) -> std::io::Result<bool> {
     let started = Instant::now();
     let result = work.await;
     let seconds = started.elapsed().as_secs();
     match &result {
-        Ok(()) => println!("ok: {name} ({seconds} s)"),
-        Err(error) => println!("FAILED: {name} ({seconds} s): {error:#}"),
+        Ok(()) => writeln!(out, "ok: {name} ({seconds} s)")?,
+        Err(error) => writeln!(out, "FAILED: {name} ({seconds} s): {error:#}")?,
     }
-    result.is_ok()
+    Ok(result.is_ok())
 }
