@@ -117,3 +117,33 @@ fn kubernetes_service(api: &Inner) -> Option<Value> {
         "status": {"loadBalancer": {}},
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::{Timestamp, ToSpan as _};
+    use kapi_store::Store;
+    use pki::{Authority, Subject, SystemKeys, Validity};
+
+    use super::*;
+    use crate::{Options, Plane, Security};
+
+    #[tokio::test]
+    async fn changed_client_authorities_are_published_in_the_same_object() {
+        let store = Store::in_memory().unwrap();
+        let now = Timestamp::now();
+        let validity = Validity { not_before: now, not_after: now + 24.hours() };
+        let mut seen = Vec::new();
+        for name in ["old", "new"] {
+            let authority = Authority::new(&Subject::named(name), validity, &SystemKeys).unwrap().certificate_pem();
+            let security = Security { client_authorities: Some(authority.clone()), ..Security::default() };
+            let plane = Plane::new(store.clone());
+            let api = plane.api("one", Options { security, ..Options::default() }).await.unwrap();
+            let served = crate::registry::builtin().of_kind("", "v1", "ConfigMap").unwrap();
+            let key = served.key("kube-system", "extension-apiserver-authentication");
+            let stored = object::parse(&api.inner.collection(served).get(&key).unwrap().bytes).unwrap();
+            assert_eq!(stored["data"]["client-ca-file"], authority.as_str());
+            seen.push(object::uid(&stored).to_owned());
+        }
+        assert_eq!(seen[0], seen[1]);
+    }
+}
