@@ -17,6 +17,7 @@ pub mod known;
 pub mod kubectl;
 pub mod normalize;
 pub mod pki;
+pub mod programs;
 pub mod real;
 pub mod run;
 pub mod suite;

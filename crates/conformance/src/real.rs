@@ -33,7 +33,8 @@ pub struct RealServer {
     _folder: tempfile::TempDir,
 }
 
-struct Process(Child);
+/// A process that ends when dropped.
+pub(crate) struct Process(pub(crate) Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -148,7 +149,7 @@ fn write_files(folder: &Path, ca: &Authority) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn free_ports() -> anyhow::Result<[u16; 3]> {
+pub(crate) fn free_ports() -> anyhow::Result<[u16; 3]> {
     // All are held until all are known, so that they differ.
     let held =
         [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
@@ -234,7 +235,7 @@ fn start_apiserver(program: &Path, folder: &Path, etcd_port: u16, port: u16) -> 
     )
 }
 
-fn start(program: &Path, folder: &Path, log: &str, arguments: &[&str]) -> anyhow::Result<Process> {
+pub(crate) fn start(program: &Path, folder: &Path, log: &str, arguments: &[&str]) -> anyhow::Result<Process> {
     let log = fs::File::create(folder.join(log))?;
     let child = Command::new(program)
         .args(arguments)

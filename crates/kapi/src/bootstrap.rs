@@ -13,9 +13,10 @@ const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-no
 pub(crate) async fn ensure(api: &Inner) -> Result<(), StoreError> {
     let now = api.now().to_string();
     let mut ops = Vec::new();
-    for object in objects(api) {
+    for object in objects(api, &now) {
         ops.extend(missing(api, object, &now));
     }
+    ops.extend(client_authorities(api, &now));
     if ops.is_empty() {
         return Ok(());
     }
@@ -26,12 +27,42 @@ pub(crate) async fn ensure(api: &Inner) -> Result<(), StoreError> {
     }
 }
 
-fn objects(api: &Inner) -> Vec<Value> {
+fn objects(api: &Inner, now: &str) -> Vec<Value> {
     let mut out: Vec<Value> = NAMESPACES.iter().map(|name| namespace(name)).collect();
     out.extend(kapi_kinds::default_rbac());
     out.extend(kapi_kinds::default_objects());
     out.extend(kubernetes_service(api));
+    // Since when it is known which tokens of Secrets are in use; kube-controller-manager cleans up by it.
+    let since = json!({"since": now.get(..10)});
+    out.push(system_settings("kube-apiserver-legacy-service-account-token-tracking", since));
     out
+}
+
+/// Publishes whose client certificates are believed, for programs that leave authentication to this API.
+fn client_authorities(api: &Inner, now: &str) -> Option<Op> {
+    let authorities = api.options.security.client_authorities.as_ref()?;
+    let mut object = system_settings("extension-apiserver-authentication", json!({"client-ca-file": authorities}));
+    let served = crate::registry::builtin().of_kind("", "v1", "ConfigMap")?;
+    let (collection, key) = (api.collection(served), served.key("kube-system", object::name(&object)));
+    let Some(entry) = collection.get(&key) else { return missing(api, object, now) };
+    let stored = object::parse(&entry.bytes).ok()?;
+    if stored["data"] == object["data"] {
+        return None;
+    }
+    for field in ["uid", "creationTimestamp"] {
+        object::copy_meta(&mut object, &stored, field);
+    }
+    let expect = Expect::Revision(entry.revision);
+    Some(Op { collection, key, expect, action: Action::Put(object::encode(&object)) })
+}
+
+fn system_settings(name: &str, data: Value) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "kube-system"},
+        "data": data,
+    })
 }
 
 /// The operation that makes an object, unless it is there.
@@ -85,4 +116,34 @@ fn kubernetes_service(api: &Inner) -> Option<Value> {
         },
         "status": {"loadBalancer": {}},
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{Timestamp, ToSpan as _};
+    use kapi_store::Store;
+    use pki::{Authority, Subject, SystemKeys, Validity};
+
+    use super::*;
+    use crate::{Options, Plane, Security};
+
+    #[tokio::test]
+    async fn changed_client_authorities_are_published_in_the_same_object() {
+        let store = Store::in_memory().unwrap();
+        let now = Timestamp::now();
+        let validity = Validity { not_before: now, not_after: now + 24.hours() };
+        let mut seen = Vec::new();
+        for name in ["old", "new"] {
+            let authority = Authority::new(&Subject::named(name), validity, &SystemKeys).unwrap().certificate_pem();
+            let security = Security { client_authorities: Some(authority.clone()), ..Security::default() };
+            let plane = Plane::new(store.clone());
+            let api = plane.api("one", Options { security, ..Options::default() }).await.unwrap();
+            let served = crate::registry::builtin().of_kind("", "v1", "ConfigMap").unwrap();
+            let key = served.key("kube-system", "extension-apiserver-authentication");
+            let stored = object::parse(&api.inner.collection(served).get(&key).unwrap().bytes).unwrap();
+            assert_eq!(stored["data"]["client-ca-file"], authority.as_str());
+            seen.push(object::uid(&stored).to_owned());
+        }
+        assert_eq!(seen[0], seen[1]);
+    }
 }
