@@ -68,7 +68,7 @@ async fn acknowledged_writes_survive_kill_nine() {
         drop(acknowledge);
         let stream = watcher.resume(&api).await;
         let watching = tokio::spawn(watcher.read_to_the_end(stream));
-        for _ in 0..dice.below(150) {
+        for _ in 0..dice.below(100) {
             let revision = acknowledged.recv().await.expect("the writers go on until the kill");
             revision.into_iter().for_each(|revision| model::unused(&mut revisions, revision));
         }

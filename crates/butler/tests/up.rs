@@ -15,7 +15,8 @@ use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ListParams, PostParams, WatchParams};
-use kube::{Api, ResourceExt as _};
+use kube::runtime::{conditions, wait::await_condition};
+use kube::{Api, ResourceExt};
 use serde_json::Value;
 
 fn said(output: &std::process::Output) -> String {
@@ -117,19 +118,25 @@ async fn only_the_owner_reads_what_is_secret() {
     }
 }
 
+/// Waits until all of Butler's kinds are served.
+async fn established(definitions: &Api<CustomResourceDefinition>) {
+    for definition in butler_api::crds() {
+        let name = definition.name_any();
+        await_condition(definitions.clone(), &name, conditions::is_crd_established()).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn all_of_butlers_kinds_are_served() {
     let folder = tempfile::tempdir().unwrap();
     let _butler = Butler::up(folder.path());
     let definitions: Api<CustomResourceDefinition> = Api::all(client(folder.path()).await);
     let installed = definitions.list(&ListParams::default()).await.unwrap();
+    established(&definitions).await;
     let names: BTreeSet<String> = installed.iter().map(ResourceExt::name_any).collect();
     let expected: BTreeSet<String> = butler_api::crds().iter().map(ResourceExt::name_any).collect();
     assert_eq!(names, expected);
     for definition in &installed {
-        let conditions = definition.status.iter().flat_map(|status| status.conditions.iter().flatten());
-        let established = conditions.into_iter().any(|it| it.type_ == "Established" && it.status == "True");
-        assert!(established, "{} is not established", definition.name_any());
         let version = &definition.spec.versions[0].name;
         let path = format!("/apis/{}/{version}/{}", definition.spec.group, definition.spec.names.plural);
         let request = http::Request::get(&path).body(Vec::new()).unwrap();
@@ -148,6 +155,7 @@ async fn a_restart_keeps_everything() {
     kept.metadata.name = Some("kept".into());
     let kept = maps.create(&PostParams::default(), &kept).await.unwrap();
     let definitions: Api<CustomResourceDefinition> = Api::all(client(data).await);
+    established(&definitions).await;
     let before = definitions.list_metadata(&ListParams::default()).await.unwrap();
     let ca = fs::read(data.join("pki/ca.crt")).unwrap();
     rustix::process::kill_process(butler.pid(), rustix::process::Signal::TERM).unwrap();
@@ -180,51 +188,43 @@ async fn a_signal_lets_watchers_go_and_ends_well() {
     assert_eq!(status(folder.path()).0, Some(3));
 }
 
-/// Makes a data directory, changes it with `damage`, and hands back what the next `up` says.
-fn after(data: &Path, damage: impl FnOnce(&Path)) -> std::process::Output {
-    Butler::up(data).kill();
-    damage(data);
-    run(data, "up", &["--api-port", "0"])
-}
-
 #[test]
 fn a_damaged_store_is_named_and_left_alone() {
-    let garbage = vec![b'x'; 64 * 1024];
-    let cases: [(&str, &dyn Fn(Vec<u8>) -> Vec<u8>); 3] = [
-        ("another file", &|_| garbage.clone()),
-        ("the beginning is lost", &|mut bytes| {
-            bytes[..4096].fill(0);
-            bytes
-        }),
-        ("the end is lost", &|mut bytes| {
-            bytes.truncate(bytes.len() / 3);
-            bytes
-        }),
-    ];
-    for (name, damage) in cases {
-        let folder = tempfile::tempdir().unwrap();
-        let store = folder.path().join("store.redb");
-        let mut damaged = Vec::new();
-        let output = after(folder.path(), |_| {
-            damaged = damage(fs::read(&store).unwrap());
-            fs::write(&store, &damaged).unwrap();
-        });
-        println!("{name}: {}", said(&output));
-        refused(&output, &[store.to_str().unwrap(), "restore it from a snapshot", "move it away"]);
+    let folder = tempfile::tempdir().unwrap();
+    Butler::up(folder.path()).kill();
+    let store = folder.path().join("store.redb");
+    let whole = fs::read(&store).unwrap();
+    let overwritten = |from: usize, to: usize| [&whole[..from], &vec![0xaa; to - from], &whole[to..]].concat();
+    for (name, damaged) in [
+        ("another file", vec![b'x'; 64 * 1024]),
+        ("the beginning is lost", overwritten(0, 4096)),
+        ("the middle is lost", overwritten(20 * 4096, 28 * 4096)),
+        ("the end is lost", whole[..whole.len() / 10 * 9].to_vec()),
+    ] {
+        fs::write(&store, &damaged).unwrap();
+        let output = run(folder.path(), "up", &["--api-port", "0"]);
+        refused(&output, &[store.to_str().unwrap(), "damaged", "restore it from a snapshot", "move it away"]);
         assert!(fs::read(&store).unwrap() == damaged, "{name}: the damaged file was changed");
     }
+    fs::write(&store, &whole).unwrap();
+    Butler::up(folder.path()).kill();
 }
 
 #[test]
 fn damaged_keys_are_named_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    Butler::up(folder.path()).kill();
     for file in ["ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key"] {
-        let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pki").join(file);
-        let output = after(folder.path(), |_| fs::write(&path, "not a key").unwrap());
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, "not a key").unwrap();
+        let output = run(folder.path(), "up", &["--api-port", "0"]);
         refused(&output, &["pki are damaged", "restore them from a backup"]);
         assert_eq!(fs::read_to_string(&path).unwrap(), "not a key");
         fs::remove_file(&path).unwrap();
         refused(&run(folder.path(), "up", &["--api-port", "0"]), &[file, "restore it from a backup"]);
         assert!(!path.exists(), "{file} was made anew");
+        fs::write(&path, whole).unwrap();
     }
+    Butler::up(folder.path()).kill();
 }
