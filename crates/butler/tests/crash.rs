@@ -1,6 +1,13 @@
 //! `kill -9` under write load: what was acknowledged stays, revisions are given once, watchers miss nothing.
 //!
 //! `BUTLER_CRASH_SEED` repeats a run's choices.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test may stop and may talk"
+)]
 
 // The tests use different halves of it.
 #[allow(dead_code)]

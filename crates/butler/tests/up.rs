@@ -1,4 +1,11 @@
 //! `butler up`, `status` and `down` as a user meets them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test may stop and may talk"
+)]
 
 // The tests use different halves of it.
 #[allow(dead_code)]
