@@ -1,0 +1,132 @@
+//! Measures the embedded API against a real kube-apiserver with etcd, one after the other in one run.
+
+mod connection;
+mod load;
+mod logical;
+mod process;
+mod report;
+mod server;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use report::{Figures, percentile, say};
+use server::Programs;
+
+/// Until memory is read, so that what a start or a load leaves behind is given back.
+const SETTLE: Duration = Duration::from_secs(5);
+
+const USAGE: &str = "bench [--quick] [--embedded-only]
+  --quick           10,000 objects and shorter loads
+  --embedded-only   no real kube-apiserver to compare with
+BUTLER names the butler program; without it, the one beside this program is measured.";
+
+#[derive(Default)]
+struct Arguments {
+    quick: bool,
+    embedded_only: bool,
+}
+
+impl Arguments {
+    fn parse(given: impl Iterator<Item = String>) -> Result<Self> {
+        let mut parsed = Self::default();
+        for argument in given {
+            match argument.as_str() {
+                "--quick" => parsed.quick = true,
+                "--embedded-only" => parsed.embedded_only = true,
+                _ => bail!("{argument} is not known\n{USAGE}"),
+            }
+        }
+        Ok(parsed)
+    }
+}
+
+struct Size {
+    objects: usize,
+    starts: usize,
+    load: Duration,
+    watched: usize,
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let arguments = Arguments::parse(std::env::args().skip(1))?;
+    let butler = match std::env::var_os("BUTLER") {
+        Some(path) => std::path::absolute(path)?,
+        None => std::env::current_exe()?.with_file_name("butler"),
+    };
+    if !butler.is_file() {
+        bail!("{} is not there; `cargo build --release -p butler` makes it", butler.display());
+    }
+    let size = if arguments.quick {
+        Size { objects: 10_000, starts: 3, load: Duration::from_secs(5), watched: 200 }
+    } else {
+        Size { objects: 100_000, starts: 5, load: Duration::from_secs(15), watched: 400 }
+    };
+    let cores = std::thread::available_parallelism()?;
+    say("Both servers write with fsync and are asked over HTTPS with client certificates by the same client.");
+    say(&format!(
+        "The client shares the machine's {cores} cores with the server it measures; the servers run in turn."
+    ));
+    say("");
+    // First, while this process is small.
+    let cost = logical::measure().await.context("one more logical API")?;
+    report::logical(&cost);
+    say("");
+    let embedded = measure("embedded", &Programs::Embedded(butler), &size).await.context("the embedded API")?;
+    if arguments.embedded_only {
+        report::comparison(&embedded, &Figures::default(), size.objects);
+        return Ok(());
+    }
+    let real = measure("real", &Programs::real()?, &size).await.context("the real kube-apiserver")?;
+    say("");
+    report::comparison(&embedded, &real, size.objects);
+    Ok(())
+}
+
+async fn measure(name: &str, programs: &Programs, size: &Size) -> Result<Figures> {
+    let progress = |what: String| say(&format!("{name}: {what}"));
+    let mut starts = Vec::new();
+    for _ in 1..size.starts {
+        let folder = tempfile::tempdir()?;
+        let server = programs.start(folder.path()).await?;
+        starts.push(server.start);
+        server.stop()?;
+    }
+    let folder = tempfile::tempdir()?;
+    let server = programs.start(folder.path()).await?;
+    starts.push(server.start);
+    let mut figures = Figures { start: percentile(&mut starts, 0.5), ..Figures::default() };
+    tokio::time::sleep(SETTLE).await;
+    figures.idle = server.resident()?;
+    progress(format!("started in {:?}, {} MB", figures.start, figures.idle / 1_000_000));
+
+    load::namespaces(&server.dialler).await?;
+    let mut times = load::watch(&server.dialler, size.watched).await.context("watching")?;
+    figures.watch_p50 = percentile(&mut times, 0.5);
+    figures.watch_p99 = percentile(&mut times, 0.99);
+    progress(format!("watched {} events, p99 {:?}", times.len(), figures.watch_p99));
+
+    let (took, mut times) = load::create(&server.dialler, 0, size.objects, size.load).await.context("creating")?;
+    figures.creates_per_second = times.len() as f64 / took.as_secs_f64();
+    figures.create_p50 = percentile(&mut times, 0.5);
+    figures.create_p99 = percentile(&mut times, 0.99);
+    progress(format!("{:.0} creates per second", figures.creates_per_second));
+
+    let unlimited = Duration::from_secs(3600);
+    load::create(&server.dialler, times.len(), size.objects, unlimited).await.context("filling")?;
+    tokio::time::sleep(SETTLE).await;
+    figures.full = server.resident()?;
+    progress(format!("{} objects in {} MB", size.objects, figures.full / 1_000_000));
+
+    server.stop()?;
+    let server = programs.start(folder.path()).await.context("restarting")?;
+    figures.restart = server.start;
+    let found = load::count(&server.dialler).await?;
+    if found != size.objects {
+        bail!("{found} objects are there after the restart, not {}", size.objects);
+    }
+    progress(format!("restarted in {:?}", figures.restart));
+    server.stop()?;
+    Ok(figures)
+}

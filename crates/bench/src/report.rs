@@ -1,0 +1,161 @@
+//! Figures and the table they are printed in.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+/// What was measured of one server.
+#[derive(Default)]
+pub(crate) struct Figures {
+    pub(crate) start: Duration,
+    pub(crate) idle: u64,
+    pub(crate) creates_per_second: f64,
+    pub(crate) create_p50: Duration,
+    pub(crate) create_p99: Duration,
+    pub(crate) watch_p50: Duration,
+    pub(crate) watch_p99: Duration,
+    pub(crate) full: u64,
+    pub(crate) restart: Duration,
+}
+
+/// One line of the table.
+struct Row {
+    what: String,
+    embedded: String,
+    real: String,
+    ratio: String,
+    target: &'static str,
+    met: Option<bool>,
+}
+
+/// The value below which this share of all values lies.
+pub(crate) fn percentile(values: &mut [Duration], share: f64) -> Duration {
+    values.sort_unstable();
+    let index = (values.len() as f64 * share) as usize;
+    values.get(index.min(values.len().saturating_sub(1))).copied().unwrap_or_default()
+}
+
+/// Prints a line for people.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// The comparison of both servers.
+pub(crate) fn comparison(embedded: &Figures, real: &Figures, objects: usize) {
+    let rows = [
+        durations("start to ready", embedded.start, real.start, "<= 1/30", Some(30.0)),
+        memories("idle memory", embedded.idle, real.idle, "<= 1/8", 8.0),
+        creates(embedded, real),
+        durations("  p50 of a create", embedded.create_p50, real.create_p50, "", None),
+        durations("  p99 of a create", embedded.create_p99, real.create_p99, "", None),
+        durations("watch delivery p50, 100 watchers", embedded.watch_p50, real.watch_p50, "", None),
+        durations("watch delivery p99, 100 watchers", embedded.watch_p99, real.watch_p99, "<= 1/2", Some(2.0)),
+        memories(&format!("memory with {objects} objects"), embedded.full, real.full, "<= 1/3", 3.0),
+        Row {
+            met: Some(embedded.restart < Duration::from_secs(2)),
+            target: "< 2 s",
+            ..durations(&format!("restart with {objects} objects"), embedded.restart, real.restart, "", None)
+        },
+    ];
+    print(&rows);
+}
+
+/// The costs of one more API.
+pub(crate) fn logical(cost: &crate::logical::Cost) {
+    let row = |what: &str, embedded: String, target, met| Row {
+        what: what.to_owned(),
+        embedded,
+        real: "-".into(),
+        ratio: "-".into(),
+        target,
+        met: Some(met),
+    };
+    print(&[
+        row("one more logical API: memory", format!("{} KB", cost.memory / 1000), "< 200 KB", cost.memory < 200_000),
+        row("one more logical API: time", text(cost.time), "< 20 ms", cost.time < Duration::from_millis(20)),
+        row("  the slowest of a hundred", text(cost.slowest), "< 20 ms", cost.slowest < Duration::from_millis(20)),
+    ]);
+}
+
+fn creates(embedded: &Figures, real: &Figures) -> Row {
+    let ratio = embedded.creates_per_second / real.creates_per_second;
+    Row {
+        what: "creates per second, 32 clients".into(),
+        embedded: format!("{:.0}", embedded.creates_per_second),
+        real: format!("{:.0}", real.creates_per_second),
+        ratio: format!("{ratio:.1}x"),
+        target: ">= 4x",
+        met: Some(ratio >= 4.0),
+    }
+}
+
+fn durations(what: &str, embedded: Duration, real: Duration, target: &'static str, least: Option<f64>) -> Row {
+    let ratio = real.as_secs_f64() / embedded.as_secs_f64();
+    Row {
+        what: what.to_owned(),
+        embedded: text(embedded),
+        real: text(real),
+        ratio: format!("1/{ratio:.1}"),
+        target,
+        met: least.map(|least| ratio >= least),
+    }
+}
+
+fn memories(what: &str, embedded: u64, real: u64, target: &'static str, least: f64) -> Row {
+    let ratio = real as f64 / embedded as f64;
+    let text = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
+    Row {
+        what: what.to_owned(),
+        embedded: text(embedded),
+        real: text(real),
+        ratio: format!("1/{ratio:.1}"),
+        target,
+        met: Some(ratio >= least),
+    }
+}
+
+fn text(duration: Duration) -> String {
+    if duration >= Duration::from_secs(1) {
+        format!("{:.2} s", duration.as_secs_f64())
+    } else {
+        format!("{:.1} ms", duration.as_secs_f64() * 1000.0)
+    }
+}
+
+fn print(rows: &[Row]) {
+    say(&format!("{:<36} {:>12} {:>12} {:>9}  {:<9}", "", "embedded", "real", "ratio", "target"));
+    for row in rows {
+        let met = match row.met {
+            Some(true) => "met",
+            Some(false) => "MISSED",
+            None => "",
+        };
+        say(&format!(
+            "{:<36} {:>12} {:>12} {:>9}  {:<9} {met}",
+            row.what, row.embedded, row.real, row.ratio, row.target
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles() {
+        let mut values: Vec<Duration> = (1..=100).rev().map(Duration::from_millis).collect();
+        assert_eq!(percentile(&mut values, 0.5), Duration::from_millis(51));
+        assert_eq!(percentile(&mut values, 0.99), Duration::from_millis(100));
+        assert_eq!(percentile(&mut values, 1.0), Duration::from_millis(100));
+        assert_eq!(percentile(&mut [], 0.5), Duration::ZERO);
+    }
+
+    #[test]
+    fn ratios_are_judged_by_their_targets() {
+        let ms = Duration::from_millis;
+        assert_eq!(durations("", ms(100), ms(3000), "", Some(30.0)).met, Some(true));
+        assert_eq!(durations("", ms(101), ms(3000), "", Some(30.0)).met, Some(false));
+        assert_eq!(memories("", 10, 79, "", 8.0).met, Some(false));
+        assert_eq!(text(ms(1500)), "1.50 s");
+        assert_eq!(text(Duration::from_micros(1500)), "1.5 ms");
+    }
+}
