@@ -1,12 +1,18 @@
 //! Installing Butler's own kinds.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kapi::{Api, Peer};
 use kube::api::{Patch, PatchParams};
+use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, ResourceExt};
 
-/// Applies Butler's CRDs. Unchanged ones are not written.
+/// It takes milliseconds; longer than this means it will not happen.
+const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
+
+/// Applies Butler's CRDs and waits until they are served. Unchanged ones are not written.
 pub(crate) async fn crds(api: &Api) -> Result<()> {
     let client = client(api);
     let definitions: kube::Api<CustomResourceDefinition> = kube::Api::all(client);
@@ -17,7 +23,11 @@ pub(crate) async fn crds(api: &Api) -> Result<()> {
         async move {
             let name = definition.name_any();
             let applied = definitions.patch(&name, params, &Patch::Apply(&definition)).await;
-            applied.with_context(|| format!("cannot install the CRD {name}"))
+            applied.with_context(|| format!("cannot install the CRD {name}"))?;
+            let established = await_condition(definitions.clone(), &name, conditions::is_crd_established());
+            let waited = tokio::time::timeout(ESTABLISHED_WITHIN, established).await;
+            waited.with_context(|| format!("the CRD {name} is not established after {ESTABLISHED_WITHIN:?}"))??;
+            Ok::<_, anyhow::Error>(())
         }
     });
     futures::future::try_join_all(applied).await?;

@@ -24,6 +24,32 @@ pub(crate) struct Log {
 
 impl Log {
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
+        let io = |source| OpenError::Io { path: path.to_owned(), source };
+        match std::fs::metadata(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::make(path)?,
+            Err(error) => return Err(io(error)),
+            // One that was never finished would have no name yet, so this one was emptied.
+            Ok(found) if found.len() == 0 => {
+                return Err(OpenError::Damaged { path: path.to_owned(), detail: "it is empty".into() });
+            }
+            Ok(_) => {}
+        }
+        Self::opened(path)
+    }
+
+    /// Makes a new log. It gets its name only when it is complete, so that a crash leaves nothing half made behind.
+    fn make(path: &Path) -> Result<(), OpenError> {
+        let io = |source| OpenError::Io { path: path.to_owned(), source };
+        let partial = path.with_extension("new");
+        match std::fs::remove_file(&partial) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error)),
+            _ => {}
+        }
+        drop(Self::opened(&partial)?);
+        std::fs::rename(&partial, path).map_err(io)
+    }
+
+    fn opened(path: &Path) -> Result<Self, OpenError> {
         let database = Builder::new().set_cache_size(CACHE_BYTES).create(path).map_err(|error| opening(path, error))?;
         Self::prepared(database).map_err(|error| match error {
             Prepare::TooNew(found) => OpenError::TooNew { path: path.to_owned(), found, known: KNOWN_FORMAT },
@@ -182,7 +208,9 @@ impl Prepare {
 fn opening(path: &Path, error: DatabaseError) -> OpenError {
     match error {
         DatabaseError::DatabaseAlreadyOpen => OpenError::Locked(path.to_owned()),
-        DatabaseError::Storage(StorageError::Io(source)) if source.kind() != std::io::ErrorKind::InvalidData => {
+        DatabaseError::Storage(StorageError::Io(source))
+            if !matches!(source.kind(), std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof) =>
+        {
             OpenError::Io { path: path.to_owned(), source }
         }
         other => OpenError::Damaged { path: path.to_owned(), detail: other.to_string() },

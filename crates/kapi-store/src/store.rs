@@ -51,7 +51,11 @@ impl Store {
     /// Opens the store at `path`, making it if there is none.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let damaged = |error: StoreError| OpenError::Damaged { path: path.to_owned(), detail: error.to_string() };
-        Self::started(Log::open(path)?).map_err(damaged)
+        // The engine panics on some damage rather than saying so.
+        let opened = std::panic::catch_unwind(|| Self::started(Log::open(path)?).map_err(damaged));
+        opened.unwrap_or_else(|_| {
+            Err(OpenError::Damaged { path: path.to_owned(), detail: "a page of it cannot be read".into() })
+        })
     }
 
     /// A store that is gone with its last handle.

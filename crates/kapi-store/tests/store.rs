@@ -147,11 +147,12 @@ fn a_locked_or_damaged_file_is_one_clear_sentence_and_is_left_alone() {
     let path = dir.path().join("store");
     let _held = Store::open(&path).unwrap();
     assert!(matches!(Store::open(&path), Err(OpenError::Locked(_))));
-    let damaged = dir.path().join("damaged");
-    std::fs::write(&damaged, b"not a store at all, but rather long enough to be read as a header of one").unwrap();
-    let before = std::fs::read(&damaged).unwrap();
-    assert!(matches!(Store::open(&damaged), Err(OpenError::Damaged { .. })));
-    assert_eq!(std::fs::read(&damaged).unwrap(), before);
+    for contents in [&b"not a store at all, but rather long enough to be read as a header of one"[..], b""] {
+        let damaged = dir.path().join("damaged");
+        std::fs::write(&damaged, contents).unwrap();
+        assert!(matches!(Store::open(&damaged), Err(OpenError::Damaged { .. })));
+        assert_eq!(std::fs::read(&damaged).unwrap(), contents);
+    }
 }
 
 #[derive(Clone, Debug)]

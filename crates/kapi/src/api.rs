@@ -1,7 +1,7 @@
 //! A plane (one store) and the logical APIs on it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use jiff::Timestamp;
 use kapi_store::{Collection, Event, Observer, Store, StoreError};
@@ -110,6 +110,7 @@ impl Plane {
             self.shared.tell(Message::Opened(Arc::clone(api)));
         }
         tokio::spawn(controllers::run(messages, enabled));
+        tokio::spawn(compact(Arc::downgrade(&self.shared)));
     }
 
     /// The API of this name, opened on first use with what every API holds from the start.
@@ -145,6 +146,23 @@ impl Plane {
         self.shared.tell(Message::Opened(Arc::clone(&inner)));
         apis.insert(name, Arc::clone(&inner));
         Ok(inner)
+    }
+}
+
+/// How much history watches and continued lists may count on, at least; kube-apiserver keeps as much.
+const KEPT_HISTORY: std::time::Duration = std::time::Duration::from_secs(5 * 60);
+
+/// Forgets what is older than the history kept, until the plane is gone.
+async fn compact(plane: Weak<Shared>) {
+    let mut before = None;
+    loop {
+        tokio::time::sleep(KEPT_HISTORY).await;
+        let Some(plane) = plane.upgrade() else { return };
+        if let Some(revision) = before.replace(plane.store.revision())
+            && let Err(error) = plane.store.compact(revision).await
+        {
+            tracing::warn!(%error, "cannot compact the store");
+        }
     }
 }
 
