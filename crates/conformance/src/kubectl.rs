@@ -68,7 +68,8 @@ impl Kubectl {
         let mut seen = json!({"exit": output.status.code()});
         for (name, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
             if !bytes.is_empty() {
-                seen[name] = json!(lines(bytes));
+                let lines = lines(bytes);
+                seen[name] = json!(if line.trim_start().starts_with("explain") { without_prose(lines) } else { lines });
             }
         }
         Ok(seen)
@@ -112,6 +113,34 @@ impl Running {
         }
         Ok(json!(seen))
     }
+}
+
+/// What `kubectl explain` prints, with each paragraph of a description reduced to a number: the sentences are
+/// Kubernetes' own and are compared without being kept.
+fn without_prose(lines: Vec<String>) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut paragraph = String::new();
+    let is_prose = |line: &str| line.starts_with("    ") && !matches!(line.trim(), "" | "<no description>");
+    for line in lines.into_iter().chain(std::iter::once(String::new())) {
+        if is_prose(&line) {
+            paragraph.push_str(line.trim());
+            paragraph.push(' ');
+            continue;
+        }
+        if !paragraph.is_empty() {
+            out.push(format!("    <prose {:016x}>", fingerprint(&paragraph)));
+            paragraph.clear();
+        }
+        out.push(line);
+    }
+    // The line that ended the last paragraph was ours.
+    out.pop();
+    out
+}
+
+/// FNV-1a: stable over releases of the compiler, unlike the standard hasher.
+fn fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Columns move with the width of ages and generated names: keep that there is a gap, not how wide it is.
