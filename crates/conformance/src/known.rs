@@ -67,7 +67,8 @@ const OTHER_VERSION: &str =
 const EMPTY_TABLE: &str = "No rows are an empty list here, and for some kinds null there.";
 const YAML_WORDS: &str = "Another YAML reader, other words for what is wrong; the status is the same.";
 const YAML_STREAM: &str = "A body of several documents is refused here; there all but the first are silently dropped.";
-const POD_ANNOTATIONS: &str = "Annotations that never had an effect in a supported release are not validated.";
+const POD_ANNOTATIONS: &str =
+    "The old seccomp annotation of pods is not validated; it has no effect in any release still supported.";
 const TOKEN_OWNER: &str = "A token request is not stored; whose its empty parts are matters to nobody.";
 const CEL_WORDS: &str = "Another CEL parser, other words for an unfinished expression.";
 const PROTOBUF_REFUSAL: &str =
