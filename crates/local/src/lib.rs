@@ -1,0 +1,12 @@
+//! One machine standing in for a data centre: everything that would reconcile a management cluster's objects elsewhere.
+//!
+//! ```text
+//!   Deployment ─▶ ReplicaSet ─▶ Pod ─▶ (scheduler) ─▶ agent ─▶ program: embedded API, host process, or simulated
+//!   Service ─▶ EndpointSlice ─▶ network: addresses, and a proxy that listens on them
+//! ```
+//!
+//! Controllers create exactly what they would create on a real cluster and never know that they talk to this.
+
+pub mod agent;
+pub mod network;
+pub mod workloads;

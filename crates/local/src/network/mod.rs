@@ -1,0 +1,1 @@
+//! Addresses of Services, and the proxy that listens on them.

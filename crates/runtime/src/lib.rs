@@ -1,0 +1,35 @@
+//! What every controller shares: the loop around observe, plan, act, report.
+//!
+//! ```text
+//!   Watches ──▶ Watched<K> (one stream and one copy per kind) ──change──▶ Queue ──key──▶ Reconcile ──▶ Applier ──▶ API
+//!                  ▲                                                        ▲               │
+//!                  └────────── read: get, list, owned_by ◀──────────────────┼───────────────┘
+//!                                                                  Next / Failure
+//! ```
+//!
+//! A controller implements [`Reconcile`]: it reads what it needs from [`Watched`] copies, lets a pure planner decide, and
+//! writes through an [`Applier`]. It is called again when something it asked about changes, when the time it named has
+//! come, or, after a [`Failure`], as its class says. No controller polls, and none writes what is there already.
+
+mod apply;
+mod conditions;
+mod controller;
+mod failure;
+mod finalizer;
+mod key;
+mod metrics;
+mod queue;
+mod watched;
+
+pub use apply::{APPLIED, Applier};
+pub use conditions::{Verdict, blockers_since, conditions_since};
+pub use controller::{Next, Reconcile, run};
+pub use failure::{Failure, Retry};
+pub use finalizer::{add_finalizer, remove_finalizer};
+pub use key::Key;
+pub use metrics::Metrics;
+pub use queue::Queue;
+pub use watched::{Watched, Watches};
+
+/// Tells the time.
+pub type Clock = std::sync::Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;

@@ -1,0 +1,362 @@
+//! Copies of what is in the API, kept up to date by watching: one stream and one copy per kind.
+
+use std::any::{Any, TypeId};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Debug;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client, Resource, ResourceExt};
+use parking_lot::{Mutex, RwLock};
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use crate::{Key, Queue};
+
+/// What a process watches. Whoever asks for a kind shares one stream and one copy with everybody else. Clones share all.
+#[derive(Clone)]
+pub struct Watches {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    client: Client,
+    kinds: Mutex<HashMap<TypeId, Kind>>,
+}
+
+struct Kind {
+    watched: Arc<dyn Any + Send + Sync>,
+    synced: watch::Receiver<bool>,
+    task: AbortHandle,
+}
+
+impl Watches {
+    /// Watches through this client.
+    pub fn new(client: Client) -> Self {
+        Self { shared: Arc::new(Shared { client, kinds: Mutex::default() }) }
+    }
+
+    /// The client it watches through.
+    pub fn client(&self) -> &Client {
+        &self.shared.client
+    }
+
+    /// All objects of a kind in all namespaces, watched from the first asking on.
+    pub fn of<K>(&self) -> Watched<K>
+    where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    {
+        let mut kinds = self.shared.kinds.lock();
+        if let Some(known) = kinds.get(&TypeId::of::<K>())
+            && let Ok(copy) = Arc::clone(&known.watched).downcast::<Copy<K>>()
+        {
+            return Watched { copy };
+        }
+        let (sender, synced) = watch::channel(false);
+        let copy = Arc::new(Copy::<K>::default());
+        let api = Api::all(self.shared.client.clone());
+        let task = tokio::spawn(follow(api, Arc::clone(&copy), sender)).abort_handle();
+        let watched: Arc<dyn Any + Send + Sync> = Arc::clone(&copy) as _;
+        kinds.insert(TypeId::of::<K>(), Kind { watched, synced, task });
+        Watched { copy }
+    }
+
+    /// Waits until every kind asked for so far is complete.
+    pub async fn synced(&self) {
+        let pending: Vec<_> = self.shared.kinds.lock().values().map(|kind| kind.synced.clone()).collect();
+        for mut synced in pending {
+            // The sender goes only with the copy itself.
+            let _ = synced.wait_for(|synced| *synced).await;
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        for kind in self.kinds.get_mut().values() {
+            kind.task.abort();
+        }
+    }
+}
+
+/// The copy of one kind. Clones share it.
+pub struct Watched<K> {
+    copy: Arc<Copy<K>>,
+}
+
+impl<K> Clone for Watched<K> {
+    fn clone(&self) -> Self {
+        Self { copy: Arc::clone(&self.copy) }
+    }
+}
+
+/// Told of a change: the object before and after, either of which may not be.
+type Listener<K> = Box<dyn Fn(Option<&Arc<K>>, Option<&Arc<K>>) + Send + Sync>;
+
+struct Copy<K> {
+    objects: RwLock<Objects<K>>,
+    listeners: RwLock<Vec<Listener<K>>>,
+}
+
+struct Objects<K> {
+    by_key: BTreeMap<Key, Arc<K>>,
+    /// Keys by the UID of their controller.
+    by_owner: HashMap<String, BTreeSet<Key>>,
+}
+
+impl<K> Default for Copy<K> {
+    fn default() -> Self {
+        let objects = Objects { by_key: BTreeMap::new(), by_owner: HashMap::new() };
+        Self { objects: RwLock::new(objects), listeners: RwLock::default() }
+    }
+}
+
+impl<K: Resource + Clone + 'static> Watched<K> {
+    /// One object.
+    pub fn get(&self, key: &Key) -> Option<Arc<K>> {
+        self.copy.objects.read().by_key.get(key).cloned()
+    }
+
+    /// All objects.
+    pub fn all(&self) -> Vec<Arc<K>> {
+        self.copy.objects.read().by_key.values().cloned().collect()
+    }
+
+    /// All objects of a namespace.
+    pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
+        let objects = self.copy.objects.read();
+        let from = Bound::Included(Key::new(namespace, ""));
+        let range = objects.by_key.range((from, Bound::Unbounded));
+        range.take_while(|(key, _)| key.namespace == namespace).map(|(_, object)| Arc::clone(object)).collect()
+    }
+
+    /// All objects whose controller has this UID.
+    pub fn owned_by(&self, uid: &str) -> Vec<Arc<K>> {
+        let objects = self.copy.objects.read();
+        let keys = objects.by_owner.get(uid).into_iter().flatten();
+        keys.filter_map(|key| objects.by_key.get(key).cloned()).collect()
+    }
+
+    /// Takes in what a write of this process gave back, so that the next read knows of it before the watch does.
+    pub fn wrote(&self, object: K) {
+        self.copy.put(object);
+    }
+
+    /// Calls `listener` for every object there is and after every change.
+    pub fn on_change(&self, listener: impl Fn(Option<&Arc<K>>, Option<&Arc<K>>) + Send + Sync + 'static) {
+        // Held while listing, so that no change falls between the two.
+        let mut listeners = self.copy.listeners.write();
+        for object in self.all() {
+            listener(None, Some(&object));
+        }
+        listeners.push(Box::new(listener));
+    }
+
+    /// Queues every object that changes.
+    pub fn queue_each(&self, queue: &Queue) {
+        let queue = queue.clone();
+        self.on_change(move |before, after| {
+            if let Some(object) = after.or(before) {
+                queue.add(Key::of(&**object));
+            }
+        });
+    }
+
+    /// Queues what an object belongs to when it changes, before and after.
+    pub fn queue_mapped<I: IntoIterator<Item = Key>>(
+        &self,
+        queue: &Queue,
+        belongs: impl Fn(&K) -> I + Send + Sync + 'static,
+    ) {
+        let queue = queue.clone();
+        self.on_change(move |before, after| {
+            for object in before.into_iter().chain(after) {
+                belongs(object).into_iter().for_each(|key| queue.add(key));
+            }
+        });
+    }
+
+    /// Queues the controller of an object that changes, if that is an `Owner`.
+    pub fn queue_controller<Owner: Resource<DynamicType = ()>>(&self, queue: &Queue) {
+        self.queue_mapped(queue, |object| Key::of_controller::<Owner>(object));
+    }
+}
+
+impl<K: Resource + Clone> Copy<K> {
+    /// Takes in an object unless a newer one is known.
+    fn put(&self, mut object: K) {
+        // Nobody reads them, and they are half of many objects.
+        object.meta_mut().managed_fields = None;
+        let key = Key::of(&object);
+        let object = Arc::new(object);
+        let before = {
+            let mut objects = self.objects.write();
+            let known = objects.by_key.get(&key);
+            if known.is_some_and(|known| !is_newer(&**known, &*object)) {
+                return;
+            }
+            objects.insert(key, &object)
+        };
+        self.tell(before.as_ref(), Some(&object));
+    }
+
+    fn remove(&self, key: &Key, by: Option<&K>) {
+        let removed = {
+            let mut objects = self.objects.write();
+            // A deletion of one that was made anew since is no news.
+            let known = objects.by_key.get(key);
+            if let (Some(known), Some(by)) = (known, by)
+                && known.uid() != by.uid()
+            {
+                return;
+            }
+            objects.remove(key)
+        };
+        if let Some(removed) = removed {
+            self.tell(Some(&removed), None);
+        }
+    }
+
+    /// Forgets everything that a complete listing did not name.
+    fn keep(&self, named: &BTreeSet<Key>) {
+        let gone: Vec<Key> = self.objects.read().by_key.keys().filter(|key| !named.contains(key)).cloned().collect();
+        gone.iter().for_each(|key| self.remove(key, None));
+    }
+
+    fn tell(&self, before: Option<&Arc<K>>, after: Option<&Arc<K>>) {
+        self.listeners.read().iter().for_each(|listener| listener(before, after));
+    }
+}
+
+impl<K: Resource> Objects<K> {
+    fn insert(&mut self, key: Key, object: &Arc<K>) -> Option<Arc<K>> {
+        let before = self.by_key.insert(key.clone(), Arc::clone(object));
+        if let Some(uid) = before.as_deref().and_then(controller_uid) {
+            self.forget_owner(uid, &key);
+        }
+        if let Some(uid) = controller_uid(&**object) {
+            self.by_owner.entry(uid.to_owned()).or_default().insert(key);
+        }
+        before
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Arc<K>> {
+        let removed = self.by_key.remove(key)?;
+        if let Some(uid) = controller_uid(&*removed) {
+            self.forget_owner(uid, key);
+        }
+        Some(removed)
+    }
+
+    fn forget_owner(&mut self, uid: &str, key: &Key) {
+        if let Some(keys) = self.by_owner.get_mut(uid) {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.by_owner.remove(uid);
+            }
+        }
+    }
+}
+
+fn controller_uid<K: Resource>(object: &K) -> Option<&str> {
+    object.owner_references().iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
+}
+
+/// Whether `next` is a later state than `known`. Revisions are numbers that grow, in every Kubernetes store.
+fn is_newer<K: Resource>(known: &K, next: &K) -> bool {
+    let revision = |object: &K| object.resource_version().and_then(|version| version.parse::<u64>().ok());
+    match (revision(known), revision(next)) {
+        (Some(known), Some(next)) => next > known,
+        _ => true,
+    }
+}
+
+async fn follow<K>(api: Api<K>, copy: Arc<Copy<K>>, synced: watch::Sender<bool>)
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let mut named = BTreeSet::new();
+    let events = watcher(api, watcher::Config::default()).default_backoff();
+    futures::pin_mut!(events);
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(Event::Init) => named.clear(),
+            Ok(Event::InitApply(object)) => {
+                named.insert(Key::of(&object));
+                copy.put(object);
+            }
+            Ok(Event::InitDone) => {
+                copy.keep(&named);
+                named.clear();
+                synced.send_replace(true);
+            }
+            Ok(Event::Apply(object)) => copy.put(object),
+            Ok(Event::Delete(object)) => copy.remove(&Key::of(&object), Some(&object)),
+            Err(error) => tracing::debug!(%error, "a watch is interrupted"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+    use kube::core::ObjectMeta;
+
+    use super::*;
+
+    fn object(name: &str, version: u64, owner: Option<&str>) -> ConfigMap {
+        let owner_references = owner
+            .map(|uid| vec![OwnerReference { uid: uid.into(), controller: Some(true), ..OwnerReference::default() }]);
+        let metadata = ObjectMeta {
+            namespace: Some("team".into()),
+            name: Some(name.into()),
+            uid: Some(name.into()),
+            resource_version: Some(version.to_string()),
+            owner_references,
+            ..ObjectMeta::default()
+        };
+        ConfigMap { metadata, ..ConfigMap::default() }
+    }
+
+    #[test]
+    fn older_states_never_replace_newer_ones() {
+        let copy = Arc::new(Copy::<ConfigMap>::default());
+        let watched = Watched { copy: Arc::clone(&copy) };
+        let queue = Queue::default();
+        watched.queue_each(&queue);
+        watched.wrote(object("a", 7, None));
+        copy.put(object("a", 5, None));
+        copy.put(object("a", 7, None));
+        let key = Key::new("team", "a");
+        assert_eq!(watched.get(&key).unwrap().resource_version().unwrap(), "7");
+        assert_eq!(queue.depth(), 1);
+        copy.remove(&key, Some(&object("another", 9, None)));
+        assert!(watched.get(&key).is_some());
+        copy.remove(&key, Some(&object("a", 9, None)));
+        assert!(watched.get(&key).is_none());
+    }
+
+    #[test]
+    fn objects_are_found_by_owner_and_namespace() {
+        let copy = Arc::new(Copy::<ConfigMap>::default());
+        let watched = Watched { copy: Arc::clone(&copy) };
+        copy.put(object("a", 1, Some("x")));
+        copy.put(object("b", 2, Some("x")));
+        copy.put(object("c", 3, Some("y")));
+        let names = |found: Vec<Arc<ConfigMap>>| found.iter().map(|object| object.name_any()).collect::<Vec<_>>();
+        assert_eq!(names(watched.owned_by("x")), ["a", "b"]);
+        copy.put(object("a", 4, Some("y")));
+        assert_eq!(names(watched.owned_by("x")), ["b"]);
+        assert_eq!(names(watched.owned_by("y")), ["a", "c"]);
+        assert_eq!(names(watched.in_namespace("team")), ["a", "b", "c"]);
+        assert_eq!(names(watched.in_namespace("tea")), Vec::<String>::new());
+        copy.keep(&BTreeSet::from([Key::new("team", "c")]));
+        assert_eq!(names(watched.all()), ["c"]);
+        assert!(watched.owned_by("x").is_empty());
+    }
+}
