@@ -49,7 +49,7 @@ pub struct KubeconfigRequest<'a> {
 }
 
 /// Authorities live ten years, as kubeadm's do.
-const AUTHORITY_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 3650);
+pub const AUTHORITY_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 3650);
 
 /// A validity that starts five minutes ago, for clocks that are behind.
 pub fn validity_from(now: Timestamp, lifetime: SignedDuration) -> Validity {
@@ -73,8 +73,8 @@ impl ClusterPki {
     /// that the others are trusted too.
     pub fn from_pem(pem: &ClusterPkiPem) -> Result<Self, PkiError> {
         Ok(Self {
-            cluster_ca: read_bundle(&pem.ca_certificate, &pem.ca_key)?,
-            front_proxy_ca: read_bundle(&pem.front_proxy_ca_certificate, &pem.front_proxy_ca_key)?,
+            cluster_ca: TrustBundle::from_pem(&pem.ca_certificate, pem.ca_key.expose())?,
+            front_proxy_ca: TrustBundle::from_pem(&pem.front_proxy_ca_certificate, pem.front_proxy_ca_key.expose())?,
             service_account_key: ServiceAccountKey::from_pem(pem.service_account_key.expose())?,
         })
     }
@@ -130,12 +130,4 @@ impl ClusterPki {
         let credentials = Credentials::Certificate { certificate: leaf.certificate_pem(), key: leaf.key_pem().clone() };
         Ok(Kubeconfig::new(request.cluster_name, cluster, request.user_name, credentials))
     }
-}
-
-fn read_bundle(certificates: &str, key: &Secret) -> Result<TrustBundle, PkiError> {
-    let mut bundle = TrustBundle::new(Authority::from_pem(certificates, key.expose())?);
-    for certificate in crate::Certificate::all_from_pem(certificates)? {
-        bundle.trust_certificate(certificate);
-    }
-    Ok(bundle)
 }

@@ -33,7 +33,7 @@ mod usage;
 
 pub use authority::Authority;
 pub use certificate::{Certificate, SubjectAltNames};
-pub use cluster::{ClusterPki, ClusterPkiPem, KubeconfigRequest, validity_from};
+pub use cluster::{AUTHORITY_LIFETIME, ClusterPki, ClusterPkiPem, KubeconfigRequest, validity_from};
 pub use error::PkiError;
 pub use keys::{KeyAlgorithm, KeySource, PrivateKey, PublicKey, SystemKeys};
 pub use kubeconfig::{Cluster, Credentials, Kubeconfig};

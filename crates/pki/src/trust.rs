@@ -23,6 +23,15 @@ impl TrustBundle {
         Self { signing, standby: Vec::new(), foreign: Vec::new() }
     }
 
+    /// Reads a bundle: the first certificate is that of the key and signs, the others are trusted too.
+    pub fn from_pem(certificates: &str, key: &str) -> Result<Self, PkiError> {
+        let mut bundle = Self::new(Authority::from_pem(certificates, key)?);
+        for certificate in Certificate::all_from_pem(certificates)? {
+            bundle.trust_certificate(certificate);
+        }
+        Ok(bundle)
+    }
+
     /// The authority that signs.
     pub fn signing(&self) -> &Authority {
         &self.signing

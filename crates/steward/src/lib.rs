@@ -10,4 +10,41 @@
 //! A pass over a TenantControlPlane reads what there is, lets [`tenant::plan`] decide, does what it says, and reports. The
 //! planner is pure; keys are made where it says so and are never made twice.
 
+pub mod credentials;
 pub mod inside;
+pub mod names;
+pub mod store;
+pub mod tenant;
+pub mod workload;
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use pki::{KeySource, SystemKeys};
+
+/// What the composition root decides.
+#[derive(Clone)]
+pub struct Settings {
+    /// Steward's own namespace, for references that name none.
+    pub namespace: String,
+    /// The DataStore of control planes that name none.
+    pub default_data_store: Option<String>,
+    /// How long certificates are valid; they are renewed after two thirds of it.
+    pub leaf_lifetime: SignedDuration,
+    /// Tells the time.
+    pub clock: runtime::Clock,
+    /// Where keys come from.
+    pub keys: Arc<dyn KeySource + Send + Sync>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            namespace: butler_api::names::SYSTEM_NAMESPACE.to_owned(),
+            default_data_store: Some("default".to_owned()),
+            leaf_lifetime: SignedDuration::from_hours(24 * 365),
+            clock: Arc::new(Timestamp::now),
+            keys: Arc::new(SystemKeys),
+        }
+    }
+}

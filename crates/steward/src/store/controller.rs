@@ -1,0 +1,237 @@
+//! DataStore: whether it can be used, who uses it, and how much.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use butler_api::shared::{Blocker, BlockerOwner};
+use butler_api::steward::data_store::MemberReport;
+use butler_api::steward::{DataStore, DataStoreStatus, TenantControlPlane};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::{Api, ResourceExt};
+use parking_lot::Mutex;
+use runtime::{
+    Applier, Failure, Key, Metrics, Next, Queue, Reconcile, Verdict, Watched, Watches, add_finalizer, blockers_since,
+    conditions_since, remove_finalizer,
+};
+
+use super::{Access, Drivers, Health, Place, StoreError, Usages, references, resolve};
+use crate::{Settings, names};
+
+/// How often a store is asked how it fares: one call for all its tenants.
+const HEALTH_EVERY: Duration = Duration::from_secs(60);
+/// How often what its tenants keep is counted.
+const USAGE_EVERY: Duration = Duration::from_secs(600);
+
+/// The controller of DataStores.
+pub struct DataStoreController {
+    applier: Applier,
+    settings: Settings,
+    drivers: Drivers,
+    usages: Usages,
+    stores: Watched<DataStore>,
+    secrets: Watched<Secret>,
+    tenants: Watched<TenantControlPlane>,
+    /// When the tenants of a store were last counted.
+    measured: Mutex<HashMap<String, Timestamp>>,
+}
+
+/// A tenant of a store.
+struct Tenant {
+    key: Key,
+    uid: String,
+    place: Option<Place>,
+}
+
+impl DataStoreController {
+    /// Runs until dropped.
+    pub async fn run(watches: Watches, settings: Settings, drivers: Drivers, usages: Usages, metrics: Metrics) {
+        let queue = Queue::default();
+        let controller = Arc::new(Self {
+            applier: Applier::new(watches.client().clone(), names::MANAGER),
+            settings,
+            drivers,
+            usages,
+            stores: watches.of(),
+            secrets: watches.of(),
+            tenants: watches.of(),
+            measured: Mutex::default(),
+        });
+        watches.synced().await;
+        controller.stores.queue_each(&queue);
+        let default = controller.settings.default_data_store.clone();
+        let used = move |tenant: &TenantControlPlane| store_of(tenant, default.as_deref());
+        let wanting = queue.clone();
+        // Its tenants come and go; what else happens to them is none of its business.
+        controller.tenants.on_change(move |before, after| {
+            let (before, after) = (before.and_then(|t| used(t)), after.and_then(|t| used(t)));
+            if before != after {
+                before.into_iter().chain(after).for_each(|name| wanting.add(Key::cluster(name)));
+            }
+        });
+        let (stores, home) = (controller.stores.clone(), controller.settings.namespace.clone());
+        controller.secrets.queue_mapped(&queue, move |secret| {
+            let key = Key::of(secret);
+            let named = |store: &Arc<DataStore>| references(store, &home).contains(&key);
+            stores.all().iter().filter(|store| named(store)).map(|store| Key::of(&**store)).collect::<Vec<_>>()
+        });
+        runtime::run("data-store", controller, queue, 2, metrics).await;
+    }
+
+    fn tenants_of(&self, store: &str) -> Vec<Tenant> {
+        let default = self.settings.default_data_store.as_deref();
+        let all = self.tenants.all();
+        let mine = all.iter().filter(|tenant| store_of(tenant, default).as_deref() == Some(store));
+        mine.map(|tenant| {
+            let storage = tenant.status.as_ref().and_then(|status| status.storage.as_ref());
+            let setup = storage.and_then(|storage| storage.setup.clone()).filter(|setup| setup.last_update.is_some());
+            let place = setup.and_then(|setup| Some(Place { schema: setup.schema?, user: setup.user? }));
+            Tenant { key: Key::of(&**tenant), uid: tenant.uid().unwrap_or_default(), place }
+        })
+        .collect()
+    }
+
+    /// Counts what the tenants keep, if it is time.
+    async fn measure(&self, store: &DataStore, access: &Access, tenants: &[Tenant], now: Timestamp) -> Option<i64> {
+        let before = store.status.as_ref();
+        let last = self.measured.lock().get(&store.name_any()).copied();
+        let fresh = last.is_some_and(|last| now.duration_since(last).unsigned_abs() < USAGE_EVERY);
+        let known = before.and_then(|status| status.used_bytes);
+        let unmeasured = tenants.iter().any(|tenant| tenant.place.is_some() && self.usages.of(&tenant.uid).is_none());
+        if fresh && !unmeasured {
+            return None;
+        }
+        let driver = self.drivers.get(store.spec.driver).ok()?;
+        let mut total = 0;
+        for tenant in tenants {
+            let Some(place) = &tenant.place else { continue };
+            let usage = driver.usage(access, place).await.ok()?;
+            total += usage.bytes;
+            self.usages.measured(tenant.key.clone(), &tenant.uid, usage, now);
+        }
+        self.measured.lock().insert(store.name_any(), now);
+        (settled(known, Some(total)) != known).then_some(total)
+    }
+}
+
+impl Reconcile for DataStoreController {
+    async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
+        let Some(store) = self.stores.get(key) else { return Ok(Next::Rest) };
+        let api: Api<DataStore> = Api::all(self.applier.client().clone());
+        let tenants = self.tenants_of(&key.name);
+        let leaving = store.metadata.deletion_timestamp.is_some();
+        if leaving && tenants.is_empty() {
+            remove_finalizer(&api, &*store, names::FINALIZER).await?;
+            return Ok(Next::Rest);
+        }
+        if !leaving && let Some(written) = add_finalizer(&api, &*store, names::FINALIZER).await? {
+            self.stores.wrote(written);
+            return Ok(Next::After(Duration::ZERO));
+        }
+        let now = (self.settings.clock)();
+        let access = resolve(&store, &self.settings.namespace, |key| self.secrets.get(key));
+        let health = match (&access, self.drivers.get(store.spec.driver)) {
+            (Ok(access), Ok(driver)) => driver.health(access).await,
+            (Err(error), _) => Err(error.clone()),
+            (_, Err(error)) => Err(error),
+        };
+        let used = match (&access, &health) {
+            (Ok(access), Ok(_)) => self.measure(&store, access, &tenants, now).await,
+            _ => None,
+        };
+        let status = report(&store, &access, &health, &tenants, used, now);
+        if let Some(written) = self.applier.report(&api, &*store, store.status.as_ref(), &status).await? {
+            self.stores.wrote(written);
+        }
+        Ok(Next::After(HEALTH_EVERY))
+    }
+}
+
+/// The DataStore of a control plane, if it shares one.
+fn store_of(tenant: &TenantControlPlane, default: Option<&str>) -> Option<String> {
+    if tenant.spec.etcd.is_some() {
+        return None;
+    }
+    tenant.spec.data_store.clone().or_else(|| default.map(str::to_owned))
+}
+
+fn report(
+    store: &DataStore,
+    access: &Result<Access, StoreError>,
+    health: &Result<Health, StoreError>,
+    tenants: &[Tenant],
+    used: Option<i64>,
+    now: Timestamp,
+) -> DataStoreStatus {
+    let before = store.status.clone().unwrap_or_default();
+    let generation = store.metadata.generation;
+    let mut blockers = Vec::new();
+    let mut judge = |aspect, error: Option<&StoreError>, fine: &str| match error {
+        None => Verdict::holds(aspect, "Fine", fine),
+        Some(error) => {
+            if aspect == "Ready" {
+                blockers.push(Blocker {
+                    reason: error.reason.to_owned(),
+                    message: error.message.clone(),
+                    evidence: Vec::new(),
+                    owner: Some(error.owner),
+                    remedy: Some(error.remedy.clone()),
+                    since: None,
+                });
+            }
+            Verdict::fails(aspect, error.reason, error.message.clone())
+        }
+    };
+    let verdicts = vec![
+        judge("CredentialsValid", access.as_ref().err(), "all credentials are there"),
+        judge("Reachable", health.as_ref().err(), "it answers"),
+        judge("Ready", health.as_ref().err(), "it can be used"),
+    ];
+    let mut used_by: Vec<String> = tenants.iter().map(|tenant| tenant.key.to_string()).collect();
+    used_by.sort_unstable();
+    if store.metadata.deletion_timestamp.is_some() {
+        blockers.push(Blocker {
+            reason: "InUse".to_owned(),
+            message: format!("{} control planes keep their data in it", used_by.len()),
+            evidence: used_by.iter().take(8).cloned().collect(),
+            owner: Some(BlockerOwner::PlatformAdmin),
+            remedy: Some("delete these control planes first".to_owned()),
+            since: None,
+        });
+    }
+    let known = health.as_ref().ok().cloned().unwrap_or_default();
+    let second = Time(Timestamp::from_second(now.as_second()).unwrap_or(now));
+    DataStoreStatus {
+        observed_generation: generation,
+        ready: Some(health.is_ok()),
+        tenants: i32::try_from(used_by.len()).ok(),
+        used_by,
+        used_bytes: used.or(before.used_bytes),
+        size_bytes: settled(before.size_bytes, known.size),
+        quota_bytes: known.quota.or(before.quota_bytes),
+        version: known.version.or(before.version),
+        members: known.members.iter().map(member).collect(),
+        measured_at: if used.is_some() { Some(second) } else { before.measured_at },
+        conditions: conditions_since(&before.conditions, verdicts, generation, now),
+        blockers: blockers_since(&before.blockers, blockers, now),
+    }
+}
+
+/// A size that changed by less than a tenth is no news.
+fn settled(before: Option<i64>, now: Option<i64>) -> Option<i64> {
+    match (before, now) {
+        (Some(before), Some(now)) if (now - before).abs() * 10 < before => Some(before),
+        (before, now) => now.or(before),
+    }
+}
+
+fn member(member: &super::Member) -> MemberReport {
+    MemberReport {
+        endpoint: member.endpoint.clone(),
+        healthy: member.trouble.is_none(),
+        leader: Some(member.leader),
+        message: member.trouble.clone(),
+    }
+}

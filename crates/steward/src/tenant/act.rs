@@ -1,0 +1,207 @@
+//! Doing what a plan says.
+
+use std::collections::BTreeMap;
+
+use butler_api::shared::{Blocker, BlockerOwner};
+use butler_api::steward::TenantControlPlane;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{DeleteParams, PostParams};
+use kube::{Api, Resource, ResourceExt};
+use pki::PkiError;
+use runtime::{Failure, Retry, add_finalizer, remove_finalizer};
+
+use super::TenantController;
+use super::observed::{Observed, Store};
+use super::plan::{Step, store_authority};
+use super::report::Done;
+use super::support;
+use crate::credentials::{Issued, Issuer, Leaf, Root, Roots};
+use crate::names;
+use crate::workload::metadata;
+
+impl TenantController {
+    /// Does one step. Says whether anything was written.
+    pub(super) async fn act(&self, observed: &Observed, step: &Step, done: &mut Done) -> Result<bool, Failure> {
+        let namespace = observed.namespace();
+        let tenants: Api<TenantControlPlane> = self.applier.api(namespace);
+        match step {
+            Step::Hold => {
+                let written = add_finalizer(&tenants, &*observed.tenant, names::FINALIZER).await?;
+                Ok(written.map(|object| self.tenants.wrote(object)).is_some())
+            }
+            Step::Release => {
+                self.forget(observed);
+                remove_finalizer(&tenants, &*observed.tenant, names::FINALIZER).await.map(|()| false)
+            }
+            Step::MakeRoot(root) => {
+                let data = root.generate(observed.now, &*self.settings.keys).map_err(|error| unmade(&error))?;
+                self.create_root(observed, *root, data).await
+            }
+            Step::RestoreRoot(root) => {
+                let rescue = observed.secret(&root.rescue_name(observed.name()));
+                let data = rescue.and_then(|rescue| rescue.data.clone()).unwrap_or_default();
+                self.create_root(observed, *root, data).await
+            }
+            Step::RescueRoot(root) => {
+                let data = observed.root(*root).and_then(|secret| secret.data.clone());
+                let metadata = self.metadata(observed, &root.rescue_name(observed.name()))?;
+                self.create(Secret { metadata, data, ..Secret::default() }).await
+            }
+            Step::ReleaseRoot(root) => match observed.root(*root) {
+                Some(secret) => {
+                    let secrets: Api<Secret> = self.applier.api(namespace);
+                    remove_finalizer(&secrets, secret, names::KEEP).await.map(|()| false)
+                }
+                None => Ok(false),
+            },
+            Step::DropRescue(root) => match observed.secret(&root.rescue_name(observed.name())) {
+                Some(secret) => self.applier.delete(&self.applier.api(namespace), secret).await.map(|()| false),
+                None => Ok(false),
+            },
+            Step::Issue(leaf) => self.issue(observed, leaf).await,
+            Step::Service(service) => {
+                let key = runtime::Key::of(&**service);
+                let written = self.applier.apply(self.services.get(&key).as_deref(), (**service).clone()).await?;
+                Ok(written.map(|object| self.services.wrote(object)).is_some())
+            }
+            Step::Deployment(deployment) => {
+                let written = self.applier.apply(observed.deployment.as_deref(), (**deployment).clone()).await?;
+                Ok(written.map(|object| self.deployments.wrote(object)).is_some())
+            }
+            Step::StatefulSet(members) => {
+                let written = self.applier.apply(observed.etcd.stateful_set.as_deref(), (**members).clone()).await?;
+                Ok(written.map(|object| self.stateful_sets.wrote(object)).is_some())
+            }
+            Step::Budget(budget) => {
+                let written = self.applier.apply(observed.budget.as_deref(), (**budget).clone()).await?;
+                Ok(written.map(|object| self.budgets.wrote(object)).is_some())
+            }
+            Step::DropBudget => match &observed.budget {
+                Some(budget) => self.applier.delete(&self.applier.api(namespace), &**budget).await.map(|()| false),
+                None => Ok(false),
+            },
+            Step::SetUpStore | Step::ClearStore => {
+                self.change_store(observed, step, done).await;
+                Ok(false)
+            }
+            Step::DropDeployment => match &observed.deployment {
+                Some(deployment) => self.drop_with_pods(&**deployment).await,
+                None => Ok(false),
+            },
+            Step::DropEtcd => match &observed.etcd.stateful_set {
+                Some(members) => self.drop_with_pods(&**members).await,
+                None => self.drop_claims(observed).await,
+            },
+        }
+    }
+
+    async fn create_root(
+        &self,
+        observed: &Observed,
+        root: Root,
+        data: BTreeMap<String, k8s_openapi::ByteString>,
+    ) -> Result<bool, Failure> {
+        let mut metadata = self.metadata(observed, &root.secret_name(observed.name()))?;
+        metadata.finalizers = Some(vec![names::KEEP.to_owned()]);
+        self.create(Secret { metadata, data: Some(data), ..Secret::default() }).await
+    }
+
+    /// Creates a Secret that must not be there yet: what is there is never overwritten.
+    async fn create(&self, secret: Secret) -> Result<bool, Failure> {
+        let api: Api<Secret> = self.applier.api(secret.namespace().as_deref().unwrap_or_default());
+        let params = PostParams { field_manager: Some(names::MANAGER.to_owned()), ..PostParams::default() };
+        self.secrets.wrote(api.create(&params, &secret).await?);
+        Ok(true)
+    }
+
+    async fn issue(&self, observed: &Observed, leaf: &Leaf) -> Result<bool, Failure> {
+        let Some(roots) = Roots::open(|root| observed.root(root)) else { return Ok(false) };
+        let Ok(store) = store_authority(observed) else { return Ok(false) };
+        let issuer = Issuer { roots: &roots, store: store.as_ref(), lifetime: observed.leaf_lifetime };
+        let Issued { annotations, data } =
+            issuer.issue(leaf, observed.now, &*self.settings.keys).map_err(|error| unmade(&error))?;
+        let mut metadata = self.metadata(observed, &leaf.secret_name)?;
+        metadata.annotations = Some(annotations);
+        let secret = Secret { metadata, data: Some(data), ..Secret::default() };
+        let written = self.applier.apply(None, secret).await?;
+        Ok(written.map(|object| self.secrets.wrote(object)).is_some())
+    }
+
+    /// Makes or removes a place in the shared store. A store that does not answer is said, and asked again later.
+    async fn change_store(&self, observed: &Observed, step: &Step, done: &mut Done) {
+        let Store::Shared(shared) = &observed.store else { return };
+        let place = observed.place();
+        let outcome = match (self.drivers.get(shared.kind), step) {
+            (Ok(driver), Step::SetUpStore) => driver.ensure(&shared.access, &place).await,
+            (Ok(driver), _) => driver.remove(&shared.access, &place).await,
+            (Err(error), _) => Err(error),
+        };
+        match (outcome, step) {
+            (Ok(()), Step::SetUpStore) => done.store_set_up = true,
+            (Ok(()), _) => done.store_cleared = true,
+            (Err(error), _) => done.blockers.push(support::store_trouble(&error)),
+        }
+    }
+
+    /// Deletes what pods belong to, and it only after them.
+    async fn drop_with_pods<K>(&self, object: &K) -> Result<bool, Failure>
+    where
+        K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>
+            + serde::de::DeserializeOwned
+            + Clone
+            + std::fmt::Debug,
+    {
+        if object.meta().deletion_timestamp.is_some() {
+            return Ok(false);
+        }
+        let api: Api<K> = self.applier.api(object.namespace().as_deref().unwrap_or_default());
+        match api.delete(&object.name_any(), &DeleteParams::foreground()).await {
+            Ok(_) => Ok(false),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn drop_claims(&self, observed: &Observed) -> Result<bool, Failure> {
+        let api: Api<PersistentVolumeClaim> = self.applier.api(observed.namespace());
+        for claim in self.etcd_claims(observed.namespace(), observed.name()) {
+            self.applier.delete(&api, &*claim).await?;
+        }
+        Ok(false)
+    }
+
+    fn metadata(&self, observed: &Observed, name: &str) -> Result<ObjectMeta, Failure> {
+        let owner = observed
+            .tenant
+            .controller_owner_ref(&())
+            .ok_or_else(|| Failure::new(Retry::Soon, "Conflict", "the control plane has no UID yet"))?;
+        let mut labels = names::labels(observed.name(), "credentials");
+        // Cluster API finds its Secrets by this label.
+        let cluster = observed.tenant.labels().get(CLUSTER_NAME);
+        labels.extend(cluster.map(|cluster| (CLUSTER_NAME.to_owned(), cluster.clone())));
+        Ok(metadata(observed.namespace(), name, labels, &owner))
+    }
+}
+
+/// Label by which Cluster API knows what belongs to a Cluster.
+const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+
+fn unmade(error: &PkiError) -> Failure {
+    Failure::new(Retry::Backoff, "KeyGeneration", "keys or certificates cannot be made").caused_by(error.clone())
+}
+
+/// A failed pass as a blocker.
+pub(super) fn failed(failure: &Failure) -> Blocker {
+    Blocker {
+        reason: failure.reason.to_owned(),
+        message: failure.message.clone(),
+        evidence: Vec::new(),
+        owner: Some(match failure.retry {
+            Retry::Terminal => BlockerOwner::User,
+            Retry::Soon | Retry::Backoff => BlockerOwner::Butler,
+        }),
+        remedy: (failure.retry == Retry::Terminal).then(|| "correct what the message names".to_owned()),
+        since: None,
+    }
+}

@@ -1,0 +1,293 @@
+//! TenantControlPlane: observe, plan, act, report.
+
+mod act;
+mod deletion;
+mod endpoint;
+mod leaves;
+mod observed;
+mod plan;
+mod report;
+mod support;
+
+use std::sync::Arc;
+
+use butler_api::butler::ButlerConfig;
+use butler_api::names::BUTLER_CONFIG;
+use butler_api::shared::BlockerOwner;
+use butler_api::steward::{DataStore, TenantControlPlane};
+use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
+use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim, Pod, Secret, Service};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::{Api, Resource, ResourceExt};
+use runtime::{Applier, Failure, Key, Metrics, Next, Queue, Reconcile, Retry, Watched, Watches};
+
+pub use observed::{Observed, OwnEtcd, Shared, Store};
+pub use plan::{Plan, Step, plan};
+pub use report::{Done, report};
+
+use crate::store::{Drivers, StoreError, Usages, references, resolve};
+use crate::{Settings, names};
+
+/// Rounds of observe, plan and act in one pass. A new control plane takes six.
+const ROUNDS: usize = 12;
+
+/// Passes at a time. They wait for the API most of the time.
+const WORKERS: usize = 16;
+
+/// The controller of TenantControlPlanes.
+pub struct TenantController {
+    applier: Applier,
+    settings: Settings,
+    drivers: Drivers,
+    usages: Usages,
+    tenants: Watched<TenantControlPlane>,
+    stores: Watched<DataStore>,
+    secrets: Watched<Secret>,
+    services: Watched<Service>,
+    deployments: Watched<Deployment>,
+    stateful_sets: Watched<StatefulSet>,
+    budgets: Watched<PodDisruptionBudget>,
+    pods: Watched<Pod>,
+    claims: Watched<PersistentVolumeClaim>,
+    nodes: Watched<Node>,
+    configs: Watched<ButlerConfig>,
+}
+
+impl TenantController {
+    /// Runs until dropped.
+    pub async fn run(watches: Watches, settings: Settings, drivers: Drivers, usages: Usages, metrics: Metrics) {
+        let queue = usages.queue().clone();
+        let controller = Arc::new(Self {
+            applier: Applier::new(watches.client().clone(), names::MANAGER),
+            settings,
+            drivers,
+            usages,
+            tenants: watches.of(),
+            stores: watches.of(),
+            secrets: watches.of(),
+            services: watches.of(),
+            deployments: watches.of(),
+            stateful_sets: watches.of(),
+            budgets: watches.of(),
+            pods: watches.of(),
+            claims: watches.of(),
+            nodes: watches.of(),
+            configs: watches.of(),
+        });
+        watches.synced().await;
+        controller.follow(&queue);
+        runtime::run("tenant-control-plane", controller, queue, WORKERS, metrics).await;
+    }
+
+    /// Queues a control plane when anything changes that its plan looks at.
+    fn follow(self: &Arc<Self>, queue: &Queue) {
+        self.tenants.queue_each(queue);
+        self.secrets.queue_controller::<TenantControlPlane>(queue);
+        self.services.queue_controller::<TenantControlPlane>(queue);
+        self.deployments.queue_controller::<TenantControlPlane>(queue);
+        self.stateful_sets.queue_controller::<TenantControlPlane>(queue);
+        self.budgets.queue_controller::<TenantControlPlane>(queue);
+        self.pods.queue_mapped(queue, labelled);
+        self.claims.queue_mapped(queue, labelled);
+        let tenants = self.tenants.clone();
+        self.stores
+            .queue_mapped(queue, move |_| tenants.all().iter().map(|tenant| Key::of(&**tenant)).collect::<Vec<_>>());
+        let (controller, wanting) = (Arc::downgrade(self), queue.clone());
+        self.stores.on_change(move |before, after| {
+            let generation = |store: Option<&Arc<DataStore>>| store.and_then(|store| store.metadata.generation);
+            if generation(before) != generation(after)
+                && let (Some(controller), Some(store)) = (controller.upgrade(), after.or(before))
+            {
+                controller.users_of_stores(&[store.name_any()]).into_iter().for_each(|key| wanting.add(key));
+            }
+        });
+        let controller = Arc::downgrade(self);
+        self.secrets.queue_mapped(queue, move |secret| {
+            controller.upgrade().map(|controller| controller.users_of(secret)).unwrap_or_default()
+        });
+    }
+
+    /// Control planes whose store refers to this Secret.
+    fn users_of(&self, secret: &Secret) -> Vec<Key> {
+        let key = Key::of(secret);
+        let home = &self.settings.namespace;
+        let stores: Vec<String> = self
+            .stores
+            .all()
+            .iter()
+            .filter(|store| references(store, home).contains(&key))
+            .map(|store| store.name_any())
+            .collect();
+        self.users_of_stores(&stores)
+    }
+
+    fn users_of_stores(&self, stores: &[String]) -> Vec<Key> {
+        if stores.is_empty() {
+            return Vec::new();
+        }
+        let uses = |tenant: &TenantControlPlane| self.store_name(tenant).is_some_and(|name| stores.contains(&name));
+        self.tenants.all().iter().filter(|tenant| uses(tenant)).map(|tenant| Key::of(&**tenant)).collect()
+    }
+
+    fn store_name(&self, tenant: &TenantControlPlane) -> Option<String> {
+        if tenant.spec.etcd.is_some() {
+            return None;
+        }
+        tenant.spec.data_store.clone().or_else(|| self.settings.default_data_store.clone())
+    }
+
+    fn observe(&self, key: &Key) -> Option<Observed> {
+        let tenant = self.tenants.get(key)?;
+        let uid = tenant.uid()?;
+        let (namespace, name) = (&key.namespace, &key.name);
+        let etcd = Key::new(namespace, names::etcd(name));
+        let etcd_client = Key::new(namespace, names::etcd_client(name));
+        let own_etcd = tenant.spec.etcd.is_some();
+        let pods = |component: &str| -> Vec<Arc<Pod>> {
+            let belongs = |pod: &Arc<Pod>| {
+                let label = |name: &str| pod.labels().get(name).map(String::as_str);
+                label(names::NAME) == Some(name) && label(names::COMPONENT) == Some(component)
+            };
+            self.pods.in_namespace(namespace).into_iter().filter(belongs).collect()
+        };
+        let etcd_remains = own_etcd && (!pods("etcd").is_empty() || !self.etcd_claims(namespace, name).is_empty());
+        let config = self.configs.get(&Key::cluster(BUTLER_CONFIG));
+        Some(Observed {
+            secrets: self.secrets.owned_by(&uid).into_iter().map(|secret| (secret.name_any(), secret)).collect(),
+            service: self.services.get(key),
+            deployment: self.deployments.get(key),
+            budget: self.budgets.get(key),
+            pods: pods("control-plane"),
+            etcd: OwnEtcd {
+                stateful_set: self.stateful_sets.get(&etcd).filter(|_| own_etcd),
+                has_remains: etcd_remains,
+                client_service: self.services.get(&etcd_client).filter(|_| own_etcd),
+                peer_service: self.services.get(&etcd).filter(|_| own_etcd),
+            },
+            store: self.store(&tenant),
+            usage: self.usages.of(&uid),
+            node_addresses: self.node_addresses(),
+            platform_resources: config.and_then(|config| config.spec.default_control_plane_resources.clone()),
+            leaf_lifetime: self.settings.leaf_lifetime,
+            now: (self.settings.clock)(),
+            tenant,
+        })
+    }
+
+    fn store(&self, tenant: &TenantControlPlane) -> Store {
+        if tenant.spec.etcd.is_some() {
+            return Store::Own;
+        }
+        match self.shared(tenant) {
+            Ok(shared) => Store::Shared(Box::new(shared)),
+            Err(error) => Store::Trouble(error),
+        }
+    }
+
+    fn shared(&self, tenant: &TenantControlPlane) -> Result<Shared, StoreError> {
+        let trouble = |reason, message: String, remedy: String| StoreError {
+            reason,
+            message,
+            owner: BlockerOwner::PlatformAdmin,
+            remedy,
+        };
+        let Some(name) = self.store_name(tenant) else {
+            return Err(trouble(
+                "DataStoreUnnamed",
+                "it names no data store, and Steward has no default one".to_owned(),
+                "set spec.dataStore, or spec.etcd for one of its own".to_owned(),
+            ));
+        };
+        let Some(store) = self.stores.get(&Key::cluster(name.clone())) else {
+            let message = format!("DataStore {name} does not exist");
+            return Err(trouble("DataStoreMissing", message, format!("create DataStore {name}")));
+        };
+        let access = resolve(&store, &self.settings.namespace, |key| self.secrets.get(key))?;
+        let connection = self.drivers.get(store.spec.driver)?.connection(&access);
+        Ok(Shared { name, kind: store.spec.driver, access, connection })
+    }
+
+    fn etcd_claims(&self, namespace: &str, name: &str) -> Vec<Arc<PersistentVolumeClaim>> {
+        let belongs = |claim: &Arc<PersistentVolumeClaim>| claim.labels().get(names::NAME).is_some_and(|n| n == name);
+        self.claims.in_namespace(namespace).into_iter().filter(belongs).collect()
+    }
+
+    fn node_addresses(&self) -> Vec<String> {
+        let ready = |node: &Arc<Node>| {
+            let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
+            conditions.into_iter().flatten().any(|c| c.type_ == "Ready" && c.status == "True")
+        };
+        let address = |node: Arc<Node>| {
+            let addresses = node.status.as_ref()?.addresses.as_ref()?;
+            addresses.iter().find(|address| address.type_ == "InternalIP").map(|address| address.address.clone())
+        };
+        self.nodes.all().into_iter().filter(ready).filter_map(address).collect()
+    }
+
+    /// Drops what the process holds for a control plane that is gone.
+    #[allow(clippy::unused_self, reason = "watches inside tenants end here")]
+    fn forget(&self, _observed: &Observed) {}
+
+    /// One round: whether it wrote something, and what it wants next.
+    async fn round(&self, observed: &Observed) -> Result<(bool, Next), Failure> {
+        let plan = plan(observed);
+        let mut done = Done::default();
+        let mut wrote = false;
+        let mut failure = None;
+        for step in &plan.steps {
+            match self.act(observed, step, &mut done).await {
+                Ok(changed) => wrote |= changed,
+                Err(error) => {
+                    if error.retry != Retry::Soon {
+                        done.blockers.push(act::failed(&error));
+                    }
+                    failure = Some(error);
+                    break;
+                }
+            }
+        }
+        let is_leaving = plan.steps.contains(&Step::Release);
+        if !is_leaving && observed.tenant.metadata.finalizers.iter().flatten().any(|f| f == names::FINALIZER) {
+            let status = report(observed, &plan, &done);
+            let api: Api<TenantControlPlane> = self.applier.api(observed.namespace());
+            let written =
+                self.applier.report(&api, &*observed.tenant, observed.tenant.status.as_ref(), &status).await?;
+            wrote |= written.map(|object| self.tenants.wrote(object)).is_some();
+        }
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        let store_failed =
+            done.blockers.iter().any(|_| plan.steps.iter().any(|s| matches!(s, Step::SetUpStore | Step::ClearStore)));
+        if store_failed {
+            return Err(Failure::new(Retry::Backoff, "DataStore", "the data store does not do what it should"));
+        }
+        let next = plan.next.map_or(Next::Rest, |at| {
+            let wait = at.duration_since(observed.now);
+            Next::After(wait.try_into().unwrap_or_default())
+        });
+        Ok((wrote, next))
+    }
+}
+
+impl Reconcile for TenantController {
+    async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
+        let mut next = Next::Rest;
+        for _ in 0..ROUNDS {
+            let Some(observed) = self.observe(key) else { return Ok(Next::Rest) };
+            let (wrote, after) = self.round(&observed).await?;
+            next = after;
+            if !wrote {
+                return Ok(next);
+            }
+        }
+        tracing::warn!(%key, "a pass did not settle");
+        Ok(next)
+    }
+}
+
+/// The control plane a label names.
+fn labelled<K: Resource>(object: &K) -> Option<Key> {
+    let name = object.labels().get(names::NAME)?;
+    Some(Key::new(object.namespace().unwrap_or_default(), name.clone()))
+}

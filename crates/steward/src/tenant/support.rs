@@ -1,0 +1,217 @@
+//! What stands in the way of a control plane, each with who can do what about it.
+
+use butler_api::shared::{Blocker, BlockerOwner};
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use kernel::version::Version;
+
+use super::observed::Observed;
+use super::plan::{butler, version};
+use crate::credentials::Root;
+use crate::names;
+use crate::store::StoreError;
+use crate::workload::RenderError;
+use crate::workload::programs::{SUPPORTED, is_supported};
+
+/// Steward was told to keep off.
+pub(super) fn paused() -> Blocker {
+    let remedy = format!("remove the annotation {}", names::PAUSED);
+    blocker("Paused", "Steward was told to keep off".to_owned(), BlockerOwner::User, &remedy)
+}
+
+/// Something that comes by itself.
+pub(super) fn waiting(reason: &str, message: &str) -> Blocker {
+    butler(reason, message.to_owned())
+}
+
+/// Checks the wishes that no schema can refuse; gives the version.
+pub(super) fn check(observed: &Observed) -> Result<Version, Vec<Blocker>> {
+    let spec = &observed.tenant.spec;
+    let mut blockers = unsupported(observed);
+    let Some(wanted) = version(observed) else {
+        let message = format!("spec.kubernetes.version {} is no version", spec.kubernetes.version);
+        return Err(vec![blocker("VersionUnknown", message, BlockerOwner::User, "write it as v1.34.4")]);
+    };
+    if !is_supported(wanted) {
+        let (oldest, newest) = (SUPPORTED.start(), SUPPORTED.end());
+        let remedy = format!("choose a version from v1.{oldest} to v1.{newest}");
+        let message = format!("Kubernetes {wanted} is not supported");
+        blockers.push(blocker("VersionUnsupported", message, BlockerOwner::User, &remedy));
+    }
+    if let Some(installed) = installed(observed)
+        && let Err(error) = installed.upgrade_to(wanted)
+    {
+        let remedy = format!("set spec.kubernetes.version to {}, or to the next minor after it", installed);
+        blockers.push(blocker("UpgradeRefused", error.to_string(), BlockerOwner::User, &remedy));
+    }
+    if blockers.is_empty() { Ok(wanted) } else { Err(blockers) }
+}
+
+/// The version that answered last.
+pub(super) fn installed(observed: &Observed) -> Option<Version> {
+    let status = observed.tenant.status.as_ref()?;
+    status.kubernetes_resources.as_ref()?.version.as_ref()?.version.as_ref()?.parse().ok()
+}
+
+/// Wishes that the API can express and Steward cannot fulfil: said, not ignored.
+fn unsupported(observed: &Observed) -> Vec<Blocker> {
+    let spec = &observed.tenant.spec;
+    let limited = spec.write_permissions.as_ref();
+    let wishes = [
+        ("spec.controlPlane.ingress", spec.control_plane.ingress.is_some()),
+        ("spec.controlPlane.gateway", spec.control_plane.gateway.is_some()),
+        ("spec.dataStoreOverrides", !spec.data_store_overrides.is_empty()),
+        ("spec.writePermissions", limited.is_some_and(|w| w.block_creation || w.block_update || w.block_deletion)),
+    ];
+    let asked = wishes.into_iter().filter(|(_, asked)| *asked);
+    asked
+        .map(|(field, _)| {
+            let message = format!("{field} cannot be fulfilled yet");
+            blocker("FieldUnsupported", message, BlockerOwner::User, &format!("remove {field}"))
+        })
+        .collect()
+}
+
+/// A fragment or argument of the user's does not work.
+pub(super) fn unrenderable(error: &RenderError) -> Blocker {
+    let (reason, remedy) = match error {
+        RenderError::Fragment { field, .. } => ("FieldInvalid", format!("correct {field}")),
+        RenderError::Arguments { field, arguments } => {
+            ("ArgumentRefused", format!("remove {} from {field}", arguments.join(", ")))
+        }
+    };
+    blocker(reason, error.to_string(), BlockerOwner::User, &remedy)
+}
+
+/// Whether a root is known to have been there.
+pub(super) fn was_made(observed: &Observed, root: Root) -> bool {
+    let allowed = observed.tenant.metadata.annotations.as_ref().and_then(|all| all.get(names::NEW_AUTHORITY));
+    if allowed.is_some_and(|value| value == "allow") {
+        return false;
+    }
+    let certificates = observed.tenant.status.as_ref().and_then(|status| status.certificates.as_ref());
+    let Some(certificates) = certificates else { return false };
+    match root {
+        Root::ClusterCa => certificates.ca.is_some(),
+        Root::FrontProxyCa => certificates.front_proxy_ca.is_some(),
+        Root::ServiceAccount => certificates.sa.is_some(),
+        Root::EtcdCa => observed.etcd.stateful_set.is_some(),
+    }
+}
+
+/// A root was deleted although it was held.
+pub(super) fn lost(observed: &Observed, root: Root) -> Blocker {
+    let secret = format!("{}/{}", observed.namespace(), root.secret_name(observed.name()));
+    let mut blocker = blocker(
+        "AuthorityLost",
+        format!("the {} is gone, and nothing else can take its place", root.description()),
+        BlockerOwner::PlatformAdmin,
+        &format!(
+            "restore Secret {secret} from a backup; or set the annotation {}=allow to have a new one, after which \
+             every node must join again",
+            names::NEW_AUTHORITY
+        ),
+    );
+    blocker.evidence = vec![format!("Secret {secret} does not exist; status says it did")];
+    blocker
+}
+
+/// A root cannot be read.
+pub(super) fn damaged(observed: &Observed, root: Root, why: &str) -> Blocker {
+    let secret = format!("{}/{}", observed.namespace(), root.secret_name(observed.name()));
+    let message = format!("the {} cannot be read", root.description());
+    let remedy = format!("restore tls.crt and tls.key of Secret {secret} from a backup");
+    let mut blocker = blocker("AuthorityDamaged", message, BlockerOwner::PlatformAdmin, &remedy);
+    blocker.evidence = vec![format!("Secret {secret}: {why}")];
+    blocker
+}
+
+/// The store does not do what it should.
+pub(super) fn store_trouble(error: &StoreError) -> Blocker {
+    blocker(error.reason, error.message.clone(), error.owner, &error.remedy)
+}
+
+/// The store's authority has no key.
+pub(super) fn store_key_missing(store: &str) -> Blocker {
+    let message = format!("DataStore {store} gives no key of its authority, so tenants get no certificate for it");
+    let remedy = format!("set spec.tlsConfig.certificateAuthority.privateKey of DataStore {store}");
+    blocker("DataStoreKeyMissing", message, BlockerOwner::PlatformAdmin, &remedy)
+}
+
+/// The store's authority cannot be read.
+pub(super) fn store_key_useless(store: &str, why: &str) -> Blocker {
+    let message = format!("the authority of DataStore {store} cannot be used: {why}");
+    let remedy = format!("correct spec.tlsConfig.certificateAuthority of DataStore {store}");
+    blocker("DataStoreKeyUseless", message, BlockerOwner::PlatformAdmin, &remedy)
+}
+
+/// Why pods are not ready, from what the pods themselves say.
+pub(super) fn pods_trouble(observed: &Observed) -> Option<Blocker> {
+    let spec = &observed.tenant.spec.control_plane.deployment;
+    let deployment = observed.deployment.as_ref()?;
+    let status = deployment.status.clone().unwrap_or_default();
+    let updated = status.updated_replicas.unwrap_or(0);
+    let is_current = status.observed_generation == deployment.metadata.generation;
+    let is_done = is_current && updated >= spec.replicas && status.available_replicas.unwrap_or(0) >= spec.replicas;
+    if spec.replicas == 0 || is_done {
+        return None;
+    }
+    let evidence: Vec<String> = observed.pods.iter().flat_map(|pod| troubles(pod)).collect();
+    if evidence.is_empty() {
+        let message = format!("{} of {} pods are ready", status.ready_replicas.unwrap_or(0), spec.replicas);
+        return Some(butler("PodsStarting", message));
+    }
+    let mut blocker = blocker(
+        "PodsFailing",
+        "pods of the control plane do not start".to_owned(),
+        BlockerOwner::PlatformAdmin,
+        "see the evidence, and `kubectl describe pod` and `kubectl logs` of the pods named there",
+    );
+    blocker.evidence = evidence.into_iter().take(8).collect();
+    Some(blocker)
+}
+
+/// What keeps a pod from running, one line each.
+fn troubles(pod: &Pod) -> Vec<String> {
+    let name = pod.metadata.name.as_deref().unwrap_or_default();
+    let Some(status) = &pod.status else { return Vec::new() };
+    let unscheduled = status.conditions.iter().flatten().find(|c| c.type_ == "PodScheduled" && c.status == "False");
+    let mut lines: Vec<String> = unscheduled
+        .map(|condition| format!("pod {name}: {}", condition.message.as_deref().unwrap_or("cannot be scheduled")))
+        .into_iter()
+        .collect();
+    let statuses = status.init_container_statuses.iter().flatten().chain(status.container_statuses.iter().flatten());
+    lines.extend(statuses.filter_map(|container| Some(format!("pod {name}: {}", trouble(container)?))));
+    lines
+}
+
+/// Reasons of waiting that are part of every start.
+const STARTING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
+
+fn trouble(container: &ContainerStatus) -> Option<String> {
+    let state = container.state.as_ref()?;
+    let last = container.last_state.as_ref().and_then(|last| last.terminated.as_ref());
+    let (reason, message) = match (&state.waiting, &state.terminated) {
+        (Some(waiting), _) => (waiting.reason.clone()?, waiting.message.clone()),
+        (None, Some(terminated)) if terminated.exit_code != 0 => {
+            (format!("exit code {}", terminated.exit_code), terminated.message.clone())
+        }
+        _ => return None,
+    };
+    if STARTING.contains(&reason.as_str()) {
+        return None;
+    }
+    let text = message.or_else(|| last.and_then(|last| last.message.clone())).unwrap_or_default();
+    let text: String = text.chars().take(400).collect();
+    Some(format!("{} {reason}: {}", container.name, text.trim()))
+}
+
+fn blocker(reason: &str, message: String, owner: BlockerOwner, remedy: &str) -> Blocker {
+    Blocker {
+        reason: reason.to_owned(),
+        message,
+        evidence: Vec::new(),
+        owner: Some(owner),
+        remedy: Some(remedy.to_owned()),
+        since: None,
+    }
+}
