@@ -1,1 +1,110 @@
 //! What is put into a tenant: what kubeadm would upload, RBAC, CoreDNS, kube-proxy; and whom it lets join.
+//!
+//! ```text
+//!   Tenant ──objects()──▶ what should be there ──apply()──▶ the tenant's API
+//!      │                                                          ▲
+//!      ├──tokens: one bootstrap token while machines join ────────┤
+//!      └──approval: kubelets' serving certificates ───────────────┘
+//! ```
+//!
+//! This knows the tenant's own API and nothing of the cluster its control plane runs in. What should be there is decided
+//! by pure functions; each has a thin shell that does it.
+
+mod apply;
+mod coredns;
+mod error;
+mod kube_proxy;
+mod kubeadm;
+mod kubelet;
+mod objects;
+mod rbac;
+mod release;
+mod unsupported;
+
+use std::net::IpAddr;
+
+use butler_api::steward::tenant_control_plane::{ControlPlaneAddons, Kubelet};
+use ipnet::IpNet;
+use kernel::version::Version;
+
+pub use self::apply::{Applied, apply};
+pub use self::error::Error;
+pub use self::objects::{defaults, digest, objects};
+pub use self::unsupported::{Unsupported, unsupported};
+
+/// What a tenant is told about itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tenant {
+    /// Name of the cluster.
+    pub name: String,
+    /// Version of its API server.
+    pub version: Version,
+    /// Name or address its nodes reach the API server at.
+    pub endpoint_host: String,
+    /// The port there.
+    pub endpoint_port: u16,
+    /// Domain of its Services.
+    pub cluster_domain: String,
+    /// Networks of its Services; the first one's family is the main one.
+    pub service_cidrs: Vec<IpNet>,
+    /// Networks of its pods; none when the pod network brings its own.
+    pub pod_cidrs: Vec<IpNet>,
+    /// Addresses of its DNS Service; see [`default_dns_address`].
+    pub dns_addresses: Vec<IpAddr>,
+    /// The authorities it trusts, as PEM.
+    pub ca_pem: String,
+    /// Settings of its kubelets.
+    pub kubelet: Kubelet,
+    /// What is put into it besides.
+    pub addons: ControlPlaneAddons,
+    /// Registry of Kubernetes' images.
+    pub registry: String,
+}
+
+impl Tenant {
+    /// The endpoint as `host:port`.
+    pub fn endpoint(&self) -> String {
+        match self.endpoint_host.parse() {
+            Ok(IpAddr::V6(address)) => format!("[{address}]:{}", self.endpoint_port),
+            _ => format!("{}:{}", self.endpoint_host, self.endpoint_port),
+        }
+    }
+
+    /// The endpoint as URL.
+    pub fn server(&self) -> String {
+        format!("https://{}", self.endpoint())
+    }
+}
+
+/// The address that kubeadm gives the DNS Service: the tenth of the Service network.
+pub fn default_dns_address(service_cidr: &IpNet) -> Option<IpAddr> {
+    let tenth = match service_cidr.network() {
+        IpAddr::V4(first) => u32::from(first).checked_add(10).map(|bits| IpAddr::V4(bits.into())),
+        IpAddr::V6(first) => u128::from(first).checked_add(10).map(|bits| IpAddr::V6(bits.into())),
+    };
+    tenth.filter(|address| service_cidr.contains(address))
+}
+
+/// Several texts as Kubernetes writes networks of two families: with commas.
+fn joined(nets: &[IpNet]) -> String {
+    nets.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dns_has_the_tenth_address() {
+        for (cidr, expected) in [
+            ("10.96.0.0/16", Some("10.96.0.10")),
+            ("10.96.0.0/28", Some("10.96.0.10")),
+            ("10.96.0.0/29", None),
+            ("fd00:10::/112", Some("fd00:10::a")),
+            ("255.255.255.248/29", None),
+        ] {
+            let found = default_dns_address(&cidr.parse().unwrap());
+            assert_eq!(found, expected.map(|text| text.parse().unwrap()), "{cidr}");
+        }
+    }
+}
