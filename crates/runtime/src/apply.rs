@@ -45,7 +45,7 @@ impl Applier {
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Serialize + DeserializeOwned + Clone,
         K: std::fmt::Debug,
     {
-        let Some(wanted) = needed(observed, desired)? else { return Ok(None) };
+        let Some(wanted) = changed(observed, desired)? else { return Ok(None) };
         let api: Api<K> = self.api(wanted.namespace().as_deref().unwrap_or_default());
         self.patch(&api, &wanted).await.map(Some)
     }
@@ -55,7 +55,7 @@ impl Applier {
     where
         K: Resource<DynamicType = ()> + Serialize + DeserializeOwned + Clone + std::fmt::Debug,
     {
-        let Some(wanted) = needed(observed, desired)? else { return Ok(None) };
+        let Some(wanted) = changed(observed, desired)? else { return Ok(None) };
         self.patch(api, &wanted).await.map(Some)
     }
 
@@ -116,8 +116,8 @@ impl Applier {
     }
 }
 
-/// What has to be written: nothing when the object is as it should be.
-fn needed<K>(observed: Option<&K>, mut desired: K) -> Result<Option<K>, Failure>
+/// What has to be written: nothing when the object is as it should be. Pure.
+pub fn changed<K>(observed: Option<&K>, mut desired: K) -> Result<Option<K>, Failure>
 where
     K: Resource<DynamicType = ()> + Serialize,
 {
@@ -197,13 +197,13 @@ mod tests {
         let object = |data: Value| -> ConfigMap {
             serde_json::from_value(json!({"metadata": {"name": "a", "namespace": "b"}, "data": data})).unwrap()
         };
-        let first = needed(None, object(json!({"x": "1", "y": "2"}))).unwrap().unwrap();
-        assert!(needed(Some(&first), object(json!({"x": "1", "y": "2"}))).unwrap().is_none());
+        let first = changed(None, object(json!({"x": "1", "y": "2"}))).unwrap().unwrap();
+        assert!(changed(Some(&first), object(json!({"x": "1", "y": "2"}))).unwrap().is_none());
         // Somebody else changed it.
         let mut edited = first.clone();
         edited.data.as_mut().unwrap().insert("x".into(), "3".into());
-        assert!(needed(Some(&edited), object(json!({"x": "1", "y": "2"}))).unwrap().is_some());
+        assert!(changed(Some(&edited), object(json!({"x": "1", "y": "2"}))).unwrap().is_some());
         // A wish was dropped.
-        assert!(needed(Some(&first), object(json!({"x": "1"}))).unwrap().is_some());
+        assert!(changed(Some(&first), object(json!({"x": "1"}))).unwrap().is_some());
     }
 }

@@ -21,7 +21,7 @@ mod metrics;
 mod queue;
 mod watched;
 
-pub use apply::{APPLIED, Applier};
+pub use apply::{APPLIED, Applier, changed};
 pub use conditions::{Verdict, blockers_since, conditions_since};
 pub use controller::{Next, Reconcile, run};
 pub use failure::{Failure, Retry};

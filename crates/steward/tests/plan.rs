@@ -1,5 +1,7 @@
 //! The planner in a world of its own: steps are done to plain values, interrupted anywhere, and must converge.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail by panicking")]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -126,7 +128,7 @@ impl World {
             }
             Step::Service(service) => self.serve((**service).clone()),
             Step::Deployment(deployment) => {
-                let mut deployment = (**deployment).clone();
+                let mut deployment = runtime::changed(None, (**deployment).clone()).unwrap().unwrap();
                 let known = self.observed.deployment.as_ref();
                 let same = known.is_some_and(|known| known.spec == deployment.spec);
                 let generation = known.and_then(|known| known.metadata.generation).unwrap_or(0);
@@ -147,6 +149,10 @@ impl World {
                 assert!(status.storage.as_ref().unwrap().setup.is_some(), "made before it was on record");
                 self.stored = true;
                 done.store_set_up = true;
+            }
+            Step::Configure(wanted) => {
+                let (digest, addons) = (steward::inside::digest(wanted).unwrap(), Vec::new());
+                done.configured = Some(steward::inside::Applied { digest, addons, kept: Vec::new() });
             }
             Step::ClearStore => {
                 assert!(self.observed.deployment.is_none(), "data went before the pods");

@@ -1,6 +1,7 @@
 //! Doing what a plan says.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use butler_api::shared::{Blocker, BlockerOwner};
 use butler_api::steward::TenantControlPlane;
@@ -12,13 +13,18 @@ use pki::PkiError;
 use runtime::{Failure, Retry, add_finalizer, remove_finalizer};
 
 use super::TenantController;
+use super::client::client;
 use super::observed::{Observed, Store};
 use super::plan::{Step, store_authority};
 use super::report::Done;
 use super::support;
 use crate::credentials::{Issued, Issuer, Leaf, Root, Roots};
+use crate::inside;
 use crate::names;
 use crate::workload::metadata;
+
+/// What is put into a tenant takes a fraction of a second.
+const CONFIGURE_TIMEOUT: Duration = Duration::from_secs(20);
 
 impl TenantController {
     /// Does one step. Says whether anything was written.
@@ -83,6 +89,13 @@ impl TenantController {
             },
             Step::SetUpStore | Step::ClearStore => {
                 self.change_store(observed, step, done).await;
+                Ok(false)
+            }
+            Step::Configure(wanted) => {
+                let client = client(observed)?;
+                let applied = tokio::time::timeout(CONFIGURE_TIMEOUT, inside::apply(&client, wanted)).await;
+                let slow = || Failure::new(Retry::Backoff, "TenantUnreachable", "the tenant's API answers too slowly");
+                done.configured = Some(applied.map_err(|_| slow())??);
                 Ok(false)
             }
             Step::DropDeployment => match &observed.deployment {

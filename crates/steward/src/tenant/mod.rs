@@ -1,8 +1,10 @@
 //! TenantControlPlane: observe, plan, act, report.
 
 mod act;
+mod client;
 mod deletion;
 mod endpoint;
+mod inner;
 mod leaves;
 mod observed;
 mod plan;

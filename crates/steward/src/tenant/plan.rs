@@ -14,8 +14,9 @@ use pki::Authority;
 use super::endpoint::{Endpoint, endpoint};
 use super::leaves::leaves;
 use super::observed::{Observed, Store};
-use super::{deletion, support};
+use super::{deletion, inner, report, support};
 use crate::credentials::{Issuer, Leaf, LeafState, Root, RootState, Roots, content_digest};
+use crate::inside;
 use crate::names;
 use crate::store::Connection;
 use crate::workload::{self, RenderError, Wanted};
@@ -51,6 +52,8 @@ pub enum Step {
     DropBudget,
     /// Make a place in the shared store. Its name is on record already.
     SetUpStore,
+    /// Put into the tenant what belongs there.
+    Configure(Box<inside::Tenant>),
     /// Remove the place in the shared store.
     ClearStore,
     /// Remove the Deployment and wait for its pods.
@@ -74,6 +77,10 @@ pub struct Plan {
     pub certificates_ready: bool,
     /// Whether the store holds a place for it.
     pub store_ready: bool,
+    /// Whether all pods are of the template that is wanted, and available.
+    pub rolled_out: bool,
+    /// Whether all that belongs into the tenant is in it.
+    pub configured: bool,
 }
 
 impl Plan {
@@ -140,10 +147,13 @@ pub fn plan(observed: &Observed) -> Plan {
         store: connection,
         mounted: mounted(observed),
     };
-    match plan_workload(observed, &wanted, &mut plan) {
-        Ok(()) => plan,
-        Err(error) => plan.wait_for(support::unrenderable(&error)),
+    if let Err(error) = plan_workload(observed, &wanted, &mut plan) {
+        return plan.wait_for(support::unrenderable(&error));
     }
+    if plan.rolled_out && observed.available() > 0 {
+        plan_inside(observed, &roots, &mut plan);
+    }
+    plan
 }
 
 /// Authorities and keys: made once, rescued, never overwritten.
@@ -261,6 +271,8 @@ fn plan_workload(observed: &Observed, wanted: &Wanted<'_>, plan: &mut Plan) -> R
             return Ok(());
         }
     }
+    let as_wanted = matches!(runtime::changed(observed.deployment.as_deref(), deployment.clone()), Ok(None));
+    plan.rolled_out = as_wanted && report::is_rolled_out(observed);
     plan.steps.push(Step::Deployment(Box::new(deployment)));
     match workload::budget(wanted)? {
         Some(budget) => plan.steps.push(Step::Budget(Box::new(budget))),
@@ -269,6 +281,25 @@ fn plan_workload(observed: &Observed, wanted: &Wanted<'_>, plan: &mut Plan) -> R
     }
     plan.blockers.extend(support::pods_trouble(observed));
     Ok(())
+}
+
+/// What belongs into the tenant, once all its API servers are of the version that is wanted.
+fn plan_inside(observed: &Observed, roots: &Roots, plan: &mut Plan) {
+    let wanted = inner::tenant(observed, plan, roots);
+    let digest = wanted
+        .as_ref()
+        .map_err(ToString::to_string)
+        .and_then(|wanted| inside::digest(wanted).map_err(|error| error.to_string()));
+    match (wanted, digest) {
+        (Ok(wanted), Ok(digest)) => {
+            plan.configured = inner::configured(observed) == Some(digest.as_str());
+            if !plan.configured {
+                plan.steps.push(Step::Configure(Box::new(wanted)));
+            }
+        }
+        (_, Err(why)) => plan.blockers.push(support::unconfigurable(&why)),
+        (Err(_), Ok(_)) => {}
+    }
 }
 
 fn is_ready(members: Option<&StatefulSet>) -> bool {

@@ -4,17 +4,19 @@ use butler_api::shared::Blocker;
 use butler_api::steward::TenantControlPlaneStatus;
 use butler_api::steward::data_store::Driver;
 use butler_api::steward::tenant_control_plane::{
-    CertificateReport, Certificates, ControlPlaneState, DataStoreSetup, DeploymentReport, Kubeconfigs,
+    CertificateReport, Certificates, ConfigMapReport, ControlPlaneState, DataStoreSetup, DeploymentReport, Kubeconfigs,
     KubernetesResources, ServiceReport, StorageReport, StorageUsage, VersionReport,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use runtime::{Verdict, blockers_since, conditions_since};
 
+use super::inner;
 use super::observed::{Observed, Store};
 use super::plan::{Plan, Step};
 use super::support::installed;
 use crate::credentials::{CONTENT, NOT_AFTER, Root};
+use crate::inside;
 use crate::names;
 
 /// What came of the steps that only doing them can tell.
@@ -24,6 +26,8 @@ pub struct Done {
     pub store_set_up: bool,
     /// The shared store has forgotten it.
     pub store_cleared: bool,
+    /// What was put into the tenant.
+    pub configured: Option<inside::Applied>,
     /// What failed.
     pub blockers: Vec<Blocker>,
 }
@@ -44,15 +48,23 @@ pub fn report(observed: &Observed, plan: &Plan, done: &Done) -> TenantControlPla
         certificates: Some(certificates(observed)),
         kubeconfig: Some(kubeconfigs(observed)),
         kubernetes_resources: Some(resources(observed, plan, state)),
+        kubeadmconfig: match &done.configured {
+            Some(applied) => Some(ConfigMapReport {
+                configmap_name: Some("kubeadm-config".to_owned()),
+                checksum: Some(applied.digest.clone()),
+                last_update: Some(whole_second(now)),
+            }),
+            None => before.kubeadmconfig,
+        },
+        addons: done.configured.as_ref().map_or(before.addons, |applied| applied.addons.clone()),
         next_renewal: plan.next.map(Time),
         conditions: conditions_since(&before.conditions, verdicts, generation, now),
         blockers: blockers_since(&before.blockers, blockers, now),
-        ..before
     }
 }
 
-/// Whether all pods are of the newest template and available.
-fn is_rolled_out(observed: &Observed) -> bool {
+/// Whether the Deployment has settled.
+pub(super) fn is_rolled_out(observed: &Observed) -> bool {
     let Some(deployment) = &observed.deployment else { return false };
     let Some(status) = &deployment.status else { return false };
     let wanted = observed.tenant.spec.control_plane.deployment.replicas;
@@ -81,17 +93,10 @@ fn state(observed: &Observed, plan: &Plan) -> ControlPlaneState {
     // A version that was refused is not on its way.
     let rolls = plan.steps.iter().any(|step| matches!(step, Step::Deployment(_)));
     match running {
-        Some(running) if rolls && Some(running) != version && !is_current(observed, plan) => {
-            ControlPlaneState::Upgrading
-        }
-        None if !is_current(observed, plan) => ControlPlaneState::Provisioning,
+        Some(running) if rolls && Some(running) != version && !plan.rolled_out => ControlPlaneState::Upgrading,
+        None if !plan.rolled_out || !plan.configured => ControlPlaneState::Provisioning,
         _ => ControlPlaneState::Ready,
     }
-}
-
-/// Whether what runs is what the plan wants to run.
-fn is_current(observed: &Observed, plan: &Plan) -> bool {
-    plan.certificates_ready && plan.store_ready && is_rolled_out(observed)
 }
 
 fn verdicts(observed: &Observed, plan: &Plan, state: ControlPlaneState, blockers: &[Blocker]) -> Vec<Verdict> {
@@ -104,7 +109,7 @@ fn verdicts(observed: &Observed, plan: &Plan, state: ControlPlaneState, blockers
         false => blocked(aspect, otherwise),
     };
     let available = observed.available();
-    let current = is_current(observed, plan);
+    let current = plan.rolled_out;
     let ready = matches!(state, ControlPlaneState::Ready);
     let mut verdicts = vec![
         judge("EndpointReady", plan.endpoint.is_some(), "AddressKnown", "it has an address", "its address is awaited"),
@@ -112,6 +117,13 @@ fn verdicts(observed: &Observed, plan: &Plan, state: ControlPlaneState, blockers
         judge("DataStoreReady", plan.store_ready, "PlaceMade", "its data has a place", "its place is being made"),
         judge("Available", available > 0, "PodsReady", "at least one API server answers", "no API server answers yet"),
     ];
+    verdicts.push(judge(
+        "TenantConfigured",
+        plan.configured || (!current && inner::configured(observed).is_some()),
+        "Configured",
+        "what kubeadm would upload is there",
+        "the tenant is being configured",
+    ));
     verdicts.push(match current {
         true => Verdict::fails("Progressing", "RolledOut", "nothing is being changed"),
         false => Verdict::holds("Progressing", "RollingOut", "changes are being rolled out"),
@@ -220,7 +232,7 @@ fn resources(observed: &Observed, plan: &Plan, state: ControlPlaneState) -> Kube
     let before = observed.tenant.status.as_ref().and_then(|status| status.kubernetes_resources.as_ref());
     let known = before.and_then(|resources| resources.version.as_ref()?.version.clone());
     // Only what has answered counts as installed.
-    let answers = state == ControlPlaneState::Ready && is_current(observed, plan);
+    let answers = state == ControlPlaneState::Ready && plan.rolled_out;
     let version = match answers {
         true => Some(observed.tenant.spec.kubernetes.version.clone()),
         false => known,

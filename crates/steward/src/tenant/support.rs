@@ -7,6 +7,7 @@ use kernel::version::Version;
 use super::observed::Observed;
 use super::plan::{butler, version};
 use crate::credentials::Root;
+use crate::inside;
 use crate::names;
 use crate::store::StoreError;
 use crate::workload::RenderError;
@@ -62,13 +63,20 @@ fn unsupported(observed: &Observed) -> Vec<Blocker> {
         ("spec.dataStoreOverrides", !spec.data_store_overrides.is_empty()),
         ("spec.writePermissions", limited.is_some_and(|w| w.block_creation || w.block_update || w.block_deletion)),
     ];
-    let asked = wishes.into_iter().filter(|(_, asked)| *asked);
+    let asked = wishes.into_iter().filter(|(_, asked)| *asked).map(|(field, _)| (field, format!("remove {field}")));
+    let inside = inside::unsupported(&spec.addons).into_iter().map(|what| (what.field(), what.remedy().to_owned()));
     asked
-        .map(|(field, _)| {
+        .chain(inside)
+        .map(|(field, remedy)| {
             let message = format!("{field} cannot be fulfilled yet");
-            blocker("FieldUnsupported", message, BlockerOwner::User, &format!("remove {field}"))
+            blocker("FieldUnsupported", message, BlockerOwner::User, &remedy)
         })
         .collect()
+}
+
+/// What belongs into the tenant cannot be written down.
+pub(super) fn unconfigurable(why: &str) -> Blocker {
+    blocker("TenantConfiguration", why.to_owned(), BlockerOwner::User, "correct the field the message names")
 }
 
 /// A fragment or argument of the user's does not work.
