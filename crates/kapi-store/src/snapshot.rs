@@ -35,7 +35,7 @@ pub(crate) fn write(log: &Log, path: &Path) -> Result<(), SnapshotError> {
     }
     let partial = path.with_extension("partial");
     let _ = std::fs::remove_file(&partial);
-    let copied = Log::open(&partial).map_err(SnapshotError::from).and_then(|target| Ok(log.copy_into(&target)?));
+    let copied = Log::create(&partial).map_err(SnapshotError::from).and_then(|target| Ok(log.copy_into(&target)?));
     if let Err(error) = copied {
         let _ = std::fs::remove_file(&partial);
         return Err(error);

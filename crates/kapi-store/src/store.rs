@@ -52,7 +52,12 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let damaged = |error: StoreError| OpenError::Damaged { path: path.to_owned(), detail: error.to_string() };
         // The engine panics on some damage rather than saying so.
-        let opened = std::panic::catch_unwind(|| Self::started(Log::open(path)?).map_err(damaged));
+        let opened = std::panic::catch_unwind(|| {
+            let store = Self::started(Log::open(path)?).map_err(damaged)?;
+            let trusted = store.handle.shared.log.trust();
+            trusted.map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+            Ok(store)
+        });
         opened.unwrap_or_else(|_| {
             Err(OpenError::Damaged { path: path.to_owned(), detail: "a page of it cannot be read".into() })
         })
