@@ -29,6 +29,6 @@ pub use collection::{Collection, Entry, Item, Page};
 pub use error::{CommitError, HistoryError, OpenError, StoreError};
 pub use feed::Feed;
 pub use record::{Body, Change, Event};
-pub use snapshot::SnapshotError;
+pub use snapshot::{RestoreError, SnapshotError};
 pub use store::{Observer, Store};
 pub use writer::{Action, Expect, Op};

@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,7 +57,8 @@ impl Log {
     /// Makes a new log in a file that is not there yet.
     pub(crate) fn create(path: &Path) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
-        OpenOptions::new().create_new(true).write(true).open(path).map_err(io)?;
+        // Objects may be secrets.
+        OpenOptions::new().create_new(true).write(true).mode(0o600).open(path).map_err(io)?;
         let log = Self::opened(path)?;
         log.trust().map_err(io)?;
         Ok(log)

@@ -16,7 +16,7 @@ use crate::error::{CommitError, HistoryError, OpenError, StoreError};
 use crate::feed::Feed;
 use crate::log::Log;
 use crate::record::{Event, Record};
-use crate::snapshot::{self, SnapshotError};
+use crate::snapshot::{self, RestoreError, SnapshotError};
 use crate::writer::{self, Command, Op};
 
 /// Told of every committed change before the committer is, on the writer's thread: be quick.
@@ -61,6 +61,11 @@ impl Store {
         opened.unwrap_or_else(|_| {
             Err(OpenError::Damaged { path: path.to_owned(), detail: "a page of it cannot be read".into() })
         })
+    }
+
+    /// Makes a store at `path`, where none may be yet, from a snapshot. Blocks.
+    pub fn restore(snapshot: &Path, path: &Path) -> Result<(), RestoreError> {
+        snapshot::restore(snapshot, path)
     }
 
     /// A store that is gone with its last handle.

@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use kapi_store::{Action, Body, Change, CommitError, Event, Expect, HistoryError, Op, OpenError, Store};
+use kapi_store::{Action, Body, Change, CommitError, Event, Expect, HistoryError, Op, OpenError, RestoreError, Store};
 use proptest::prelude::*;
 
 fn body(text: &str) -> Body {
@@ -140,6 +141,33 @@ async fn a_snapshot_is_a_store_and_never_overwrites() {
     let restored = Store::open(&copy).unwrap();
     assert!(restored.collection("a/things").get("x").is_some());
     assert!(restored.collection("a/things").get("later").is_none());
+}
+
+#[tokio::test]
+async fn a_store_is_restored_from_a_snapshot_and_never_over_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let [snapshot, path] = ["snapshot", "store"].map(|name| dir.path().join(name));
+    let store = Store::in_memory().unwrap();
+    create(&store, "x").await;
+    store.snapshot(&snapshot).unwrap();
+    let taken = std::fs::read(&snapshot).unwrap();
+    assert_eq!(std::fs::metadata(&snapshot).unwrap().permissions().mode() & 0o777, 0o600);
+
+    Store::restore(&snapshot, &path).unwrap();
+    create(&Store::open(&path).unwrap(), "later").await;
+    let before = std::fs::read(&path).unwrap();
+    assert!(matches!(Store::restore(&snapshot, &path), Err(RestoreError::Exists(_))));
+    assert!(std::fs::read(&path).unwrap() == before);
+    assert!(std::fs::read(&snapshot).unwrap() == taken);
+
+    let elsewhere = dir.path().join("elsewhere");
+    std::fs::write(&snapshot, "not a store").unwrap();
+    assert!(matches!(Store::restore(&snapshot, &elsewhere), Err(RestoreError::Unusable { .. })));
+    std::fs::remove_file(&snapshot).unwrap();
+    assert!(matches!(Store::restore(&snapshot, &elsewhere), Err(RestoreError::Copy { .. })));
+    let mut left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["store"]);
 }
 
 /// The bytes of a store that holds something, closed well or left as a crash leaves it.
