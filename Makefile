@@ -1,6 +1,6 @@
 # The commands of the project. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help up test bench kubernetes crds fmt clean
+.PHONY: help up test fuzz bench kubernetes crds fmt clean
 
 # Built and fetched programs (kube-apiserver, etcd, kubectl, helm, cargo-deny) live here, shared by all clones.
 export BUTLER_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/butler
@@ -13,6 +13,9 @@ up: ## Build Butler and run it on this machine; ARGS="--detach --api-port 7443" 
 
 test: ## Everything that must hold: format, lints, docs, tests, generated files, dependencies
 	@scripts/test
+
+fuzz: ## Look for input that crashes Butler, a minute for each kind of input (needs a C++ compiler); ARGS="cel yaml" runs some
+	@scripts/fuzz $(ARGS)
 
 bench: ## Compare speed and memory with a real kube-apiserver and etcd; ARGS="--quick" is passed on
 	@cargo build --locked --release --package butler --package bench

@@ -65,6 +65,10 @@ impl DataDir {
         self.0.join("butler.log")
     }
 
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.0.join("butler.sock")
+    }
+
     pub(crate) fn pki(&self) -> PathBuf {
         self.0.join("pki")
     }

@@ -4,6 +4,7 @@ mod data_dir;
 mod down;
 mod install;
 mod plane;
+mod snapshot;
 mod status;
 mod up;
 
@@ -28,6 +29,8 @@ enum Command {
     Down(Place),
     /// Say whether Butler runs, where, and since when
     Status(status::StatusArgs),
+    /// Copy all objects of the running Butler to a file, while it goes on
+    Snapshot(snapshot::SnapshotArgs),
     /// Print the completion script of a shell
     Completion {
         /// The shell
@@ -50,6 +53,7 @@ async fn main() -> ExitCode {
         Command::Up(up) => up.run().await,
         Command::Down(place) => down::run(&place).await,
         Command::Status(args) => return args.run().await,
+        Command::Snapshot(args) => args.run().await,
         Command::Completion { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "butler", &mut std::io::stdout());
             Ok(())

@@ -4,16 +4,18 @@ use std::fs::OpenOptions;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use kapi_store::Store;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::data_dir::{DataDir, Running, write_secret};
-use crate::{Place, install, plane, tell};
+use crate::{Place, install, plane, snapshot, tell};
 
 /// How long a detached Butler may take to be ready; it takes a fraction of a second.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -25,6 +27,9 @@ pub(crate) struct Up {
     /// The port of the Kubernetes API on 127.0.0.1; 0 takes a free one
     #[arg(long, default_value_t = 6443, value_name = "PORT")]
     api_port: u16,
+    /// Start from a file that `butler snapshot` wrote; there must be no store in the data directory yet
+    #[arg(long, value_name = "FILE")]
+    restore: Option<PathBuf>,
     /// Go on in the background once the API is ready
     #[arg(long)]
     detach: bool,
@@ -50,7 +55,14 @@ impl Up {
         let kubeconfig = plane::kubeconfig(&keys, &server)?.to_yaml()?;
         write_secret(&data.kubeconfig(), kubeconfig.expose())?;
         let identity = plane::identity(&keys)?;
-        let (_plane, api) = plane::open(data, keys, address.port()).await?;
+        if let Some(snapshot) = &self.restore {
+            Store::restore(snapshot, &data.store())?;
+        }
+        let (plane, api) = plane::open(data, keys, address.port()).await?;
+        // The path of a socket may not be long, that of a data directory may.
+        if let Err(error) = snapshot::serve(data, plane.store().clone()) {
+            tracing::warn!("`butler snapshot` will not work: {error:#}");
+        }
         let serving = {
             let api = api.clone();
             tokio::spawn(async move { kapi::serve(api, listener, &identity, stop_signal()).await })
@@ -78,11 +90,12 @@ impl Up {
         let path = data.log();
         let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
         let log = log.with_context(|| format!("cannot open {}", path.display()))?;
-        let mut child = Command::new(std::env::current_exe().context("cannot find this program")?)
-            .arg("up")
-            .arg("--data-dir")
-            .arg(data.path())
-            .args(["--api-port", &self.api_port.to_string()])
+        let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+        command.arg("up").arg("--data-dir").arg(data.path()).args(["--api-port", &self.api_port.to_string()]);
+        if let Some(snapshot) = &self.restore {
+            command.arg("--restore").arg(snapshot);
+        }
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)

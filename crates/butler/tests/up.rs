@@ -207,6 +207,9 @@ fn a_damaged_store_is_named_and_left_alone() {
         ("the beginning is lost", overwritten(0, 4096)),
         ("the middle is lost", overwritten(20 * 4096, 28 * 4096)),
         ("the end is lost", whole[..whole.len() / 10 * 9].to_vec()),
+        ("a third is left", whole[..whole.len() / 3].to_vec()),
+        ("the last page is lost", whole[..whole.len() - 4096].to_vec()),
+        ("nothing is left", Vec::new()),
     ] {
         fs::write(&store, &damaged).unwrap();
         let output = run(folder.path(), "up", &["--api-port", "0"]);
@@ -215,6 +218,71 @@ fn a_damaged_store_is_named_and_left_alone() {
     }
     fs::write(&store, &whole).unwrap();
     Butler::up(folder.path()).kill();
+}
+
+#[test]
+fn a_store_that_cannot_be_had_is_named_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    Butler::up(folder.path()).kill();
+    let store = folder.path().join("store.redb");
+    let whole = fs::read(&store).unwrap();
+
+    let file = fs::File::open(&store).unwrap();
+    file.lock().unwrap();
+    refused(&run(folder.path(), "up", &["--api-port", "0"]), &[store.to_str().unwrap(), "in use by another process"]);
+    drop(file);
+    assert!(fs::read(&store).unwrap() == whole);
+
+    fs::set_permissions(&store, fs::Permissions::from_mode(0o400)).unwrap();
+    // Root may write anyway.
+    if fs::OpenOptions::new().append(true).open(&store).is_err() {
+        refused(&run(folder.path(), "up", &["--api-port", "0"]), &[store.to_str().unwrap(), "Permission denied"]);
+    }
+    assert!(fs::read(&store).unwrap() == whole);
+
+    fs::remove_file(&store).unwrap();
+    fs::create_dir(&store).unwrap();
+    refused(&run(folder.path(), "up", &["--api-port", "0"]), &[store.to_str().unwrap(), "Is a directory"]);
+    assert_eq!(fs::read_dir(&store).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_snapshot_of_a_running_butler_starts_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let [first, second, snapshot] = ["first", "second", "snapshot"].map(|name| folder.path().join(name));
+    let file = snapshot.to_str().unwrap();
+    refused(&run(&first, "snapshot", &[file]), &["does not run", "start it first"]);
+
+    let butler = Butler::up(&first);
+    let maps: Api<ConfigMap> = Api::default_namespaced(client(&first).await);
+    let named = |name: &str| ConfigMap {
+        metadata: kube::core::ObjectMeta { name: Some(name.into()), ..Default::default() },
+        ..ConfigMap::default()
+    };
+    let kept = maps.create(&PostParams::default(), &named("kept")).await.unwrap();
+    let output = run(&first, "snapshot", &[file]);
+    assert!(output.status.success() && said(&output).contains(file), "{}", said(&output));
+    assert_eq!((mode(&snapshot), mode(&first.join("butler.sock"))), (0o600, 0o600));
+    maps.create(&PostParams::default(), &named("later")).await.unwrap();
+    let taken = fs::read(&snapshot).unwrap();
+    refused(&run(&first, "snapshot", &[file]), &["no snapshot was made", file, "exists"]);
+    assert!(fs::read(&snapshot).unwrap() == taken);
+
+    let up = run(&second, "up", &["--restore", file, "--detach", "--api-port", "0"]);
+    let _down = Down(&second);
+    assert!(up.status.success(), "{}", said(&up));
+    let maps: Api<ConfigMap> = Api::default_namespaced(client(&second).await);
+    assert_eq!(maps.get("kept").await.unwrap(), kept);
+    assert!(maps.get_opt("later").await.unwrap().is_none());
+
+    butler.kill();
+    let store = fs::read(first.join("store.redb")).unwrap();
+    refused(&run(&first, "up", &["--restore", file, "--api-port", "0"]), &["store.redb is a store already"]);
+    assert!(fs::read(first.join("store.redb")).unwrap() == store);
+    let other = folder.path().join("other");
+    fs::write(&snapshot, "not a snapshot").unwrap();
+    refused(&run(&other, "up", &["--restore", file, "--api-port", "0"]), &[file, "cannot be restored", "damaged"]);
+    assert!(!other.join("store.redb").exists());
 }
 
 #[test]

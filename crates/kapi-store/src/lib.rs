@@ -22,12 +22,13 @@ mod log;
 mod record;
 mod snapshot;
 mod store;
+mod tentative;
 mod writer;
 
 pub use collection::{Collection, Entry, Item, Page};
 pub use error::{CommitError, HistoryError, OpenError, StoreError};
 pub use feed::Feed;
 pub use record::{Body, Change, Event};
-pub use snapshot::SnapshotError;
+pub use snapshot::{RestoreError, SnapshotError};
 pub use store::{Observer, Store};
 pub use writer::{Action, Expect, Op};

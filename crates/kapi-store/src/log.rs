@@ -1,13 +1,19 @@
 //! The durable log: revision to change, in one redb file.
 
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use redb::backends::InMemoryBackend;
+use redb::backends::{FileBackend, InMemoryBackend};
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition};
 
 use crate::error::{OpenError, StoreError};
 use crate::record::{Document, Record};
+use crate::tentative::Tentative;
 
 const LOG: TableDefinition<u64, &[u8]> = TableDefinition::new("log");
 const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
@@ -20,13 +26,24 @@ const CACHE_BYTES: usize = 8 << 20;
 
 pub(crate) struct Log {
     database: Database,
+    /// The file below, unless it is all in memory.
+    file: Option<Tentative>,
 }
 
 impl Log {
+    /// Opens a log, making it if there is none. The file stays as it is until [`Log::trust`].
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         match std::fs::metadata(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::make(path)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // It gets its name only when it is complete, so that a crash leaves nothing half made behind.
+                let partial = path.with_extension("new");
+                match std::fs::remove_file(&partial) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io(error)),
+                    _ => drop(Self::create(&partial)?),
+                }
+                std::fs::rename(&partial, path).map_err(io)?;
+            }
             Err(error) => return Err(io(error)),
             // One that was never finished would have no name yet, so this one was emptied.
             Ok(found) if found.len() == 0 => {
@@ -37,35 +54,55 @@ impl Log {
         Self::opened(path)
     }
 
-    /// Makes a new log. It gets its name only when it is complete, so that a crash leaves nothing half made behind.
-    fn make(path: &Path) -> Result<(), OpenError> {
+    /// Makes a new log in a file that is not there yet.
+    pub(crate) fn create(path: &Path) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
-        let partial = path.with_extension("new");
-        match std::fs::remove_file(&partial) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error)),
-            _ => {}
-        }
-        drop(Self::opened(&partial)?);
-        std::fs::rename(&partial, path).map_err(io)
+        // Objects may be secrets.
+        OpenOptions::new().create_new(true).write(true).mode(0o600).open(path).map_err(io)?;
+        let log = Self::opened(path)?;
+        log.trust().map_err(io)?;
+        Ok(log)
+    }
+
+    /// Lets the file be changed: what is in it has been read and makes sense.
+    pub(crate) fn trust(&self) -> io::Result<()> {
+        self.file.as_ref().map_or(Ok(()), Tentative::trust)
     }
 
     fn opened(path: &Path) -> Result<Self, OpenError> {
-        let database = Builder::new().set_cache_size(CACHE_BYTES).create(path).map_err(|error| opening(path, error))?;
-        Self::prepared(database).map_err(|error| match error {
+        let io = |source| OpenError::Io { path: path.to_owned(), source };
+        let damaged = |detail: String| OpenError::Damaged { path: path.to_owned(), detail };
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(io)?;
+        let file = FileBackend::new(file).map_err(|error| opening(path, error))?;
+        let file = Tentative::new(file).map_err(io)?;
+        let mended = Arc::new(AtomicBool::new(false));
+        let mut database = Builder::new()
+            .set_cache_size(CACHE_BYTES)
+            .set_repair_callback({
+                let mended = Arc::clone(&mended);
+                move |_| mended.store(true, Ordering::Relaxed)
+            })
+            .create_with_backend(file.clone())
+            .map_err(|error| opening(path, error))?;
+        // Mending after a crash looks at every checksum. What was closed well may have been damaged since.
+        if !mended.load(Ordering::Relaxed) && !database.check_integrity().map_err(|error| opening(path, error))? {
+            return Err(damaged("its checksums do not fit".into()));
+        }
+        Self::prepared(database, Some(file)).map_err(|error| match error {
             Prepare::TooNew(found) => OpenError::TooNew { path: path.to_owned(), found, known: KNOWN_FORMAT },
-            Prepare::Engine(detail) => OpenError::Damaged { path: path.to_owned(), detail },
+            Prepare::Engine(detail) => damaged(detail),
         })
     }
 
     pub(crate) fn in_memory() -> Result<Self, StoreError> {
         let builder = Builder::new().set_cache_size(CACHE_BYTES).create_with_backend(InMemoryBackend::new());
-        Self::prepared(builder.map_err(StoreError::engine)?).map_err(|error| match error {
+        Self::prepared(builder.map_err(StoreError::engine)?, None).map_err(|error| match error {
             Prepare::TooNew(found) => StoreError::engine(format!("format {found}")),
             Prepare::Engine(detail) => StoreError::Engine(detail),
         })
     }
 
-    fn prepared(database: Database) -> Result<Self, Prepare> {
+    fn prepared(database: Database, file: Option<Tentative>) -> Result<Self, Prepare> {
         let format = {
             let read = database.begin_read().map_err(Prepare::engine)?;
             match read.open_table(META) {
@@ -88,7 +125,7 @@ impl Log {
                 write.commit().map_err(Prepare::engine)?;
             }
         }
-        Ok(Self { database })
+        Ok(Self { database, file })
     }
 
     /// Makes these changes durable, all or none.

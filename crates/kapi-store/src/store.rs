@@ -16,7 +16,7 @@ use crate::error::{CommitError, HistoryError, OpenError, StoreError};
 use crate::feed::Feed;
 use crate::log::Log;
 use crate::record::{Event, Record};
-use crate::snapshot::{self, SnapshotError};
+use crate::snapshot::{self, RestoreError, SnapshotError};
 use crate::writer::{self, Command, Op};
 
 /// Told of every committed change before the committer is, on the writer's thread: be quick.
@@ -52,10 +52,20 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let damaged = |error: StoreError| OpenError::Damaged { path: path.to_owned(), detail: error.to_string() };
         // The engine panics on some damage rather than saying so.
-        let opened = std::panic::catch_unwind(|| Self::started(Log::open(path)?).map_err(damaged));
+        let opened = std::panic::catch_unwind(|| {
+            let store = Self::started(Log::open(path)?).map_err(damaged)?;
+            let trusted = store.handle.shared.log.trust();
+            trusted.map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+            Ok(store)
+        });
         opened.unwrap_or_else(|_| {
             Err(OpenError::Damaged { path: path.to_owned(), detail: "a page of it cannot be read".into() })
         })
+    }
+
+    /// Makes a store at `path`, where none may be yet, from a snapshot. Blocks.
+    pub fn restore(snapshot: &Path, path: &Path) -> Result<(), RestoreError> {
+        snapshot::restore(snapshot, path)
     }
 
     /// A store that is gone with its last handle.

@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
-use kapi_store::{Action, Body, Change, CommitError, Event, Expect, HistoryError, Op, OpenError, Store};
+use kapi_store::{Action, Body, Change, CommitError, Event, Expect, HistoryError, Op, OpenError, RestoreError, Store};
 use proptest::prelude::*;
 
 fn body(text: &str) -> Body {
@@ -141,18 +143,94 @@ async fn a_snapshot_is_a_store_and_never_overwrites() {
     assert!(restored.collection("a/things").get("later").is_none());
 }
 
-#[test]
-fn a_locked_or_damaged_file_is_one_clear_sentence_and_is_left_alone() {
+#[tokio::test]
+async fn a_store_is_restored_from_a_snapshot_and_never_over_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let [snapshot, path] = ["snapshot", "store"].map(|name| dir.path().join(name));
+    let store = Store::in_memory().unwrap();
+    create(&store, "x").await;
+    store.snapshot(&snapshot).unwrap();
+    let taken = std::fs::read(&snapshot).unwrap();
+    assert_eq!(std::fs::metadata(&snapshot).unwrap().permissions().mode() & 0o777, 0o600);
+
+    Store::restore(&snapshot, &path).unwrap();
+    create(&Store::open(&path).unwrap(), "later").await;
+    let before = std::fs::read(&path).unwrap();
+    assert!(matches!(Store::restore(&snapshot, &path), Err(RestoreError::Exists(_))));
+    assert!(std::fs::read(&path).unwrap() == before);
+    assert!(std::fs::read(&snapshot).unwrap() == taken);
+
+    let elsewhere = dir.path().join("elsewhere");
+    std::fs::write(&snapshot, "not a store").unwrap();
+    assert!(matches!(Store::restore(&snapshot, &elsewhere), Err(RestoreError::Unusable { .. })));
+    std::fs::remove_file(&snapshot).unwrap();
+    assert!(matches!(Store::restore(&snapshot, &elsewhere), Err(RestoreError::Copy { .. })));
+    let mut left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["store"]);
+}
+
+/// The bytes of a store that holds something, closed well or left as a crash leaves it.
+async fn filled(dir: &Path, crashed: bool) -> Vec<u8> {
+    let path = dir.join("whole");
+    let store = Store::open(&path).unwrap();
+    for number in 0..200 {
+        let key = format!("key-{number}");
+        store.commit(vec![put(&store, &key, Expect::Absent, &"long ".repeat(number))]).await.unwrap();
+    }
+    if crashed {
+        return std::fs::read(&path).unwrap();
+    }
+    drop(store);
+    std::fs::read(&path).unwrap()
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_one_clear_sentence_and_is_left_alone() {
+    let page = 4096;
+    for crashed in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let whole = filled(dir.path(), crashed).await;
+        let overwritten =
+            |at: usize, length: usize| [&whole[..at], &vec![0xaa; length], &whole[at + length..]].concat();
+        let record = whole.windows(9).position(|window| window == b"long long").unwrap();
+        for (name, damaged) in [
+            ("another file", vec![b'x'; 64 * 1024]),
+            ("another short file", b"not a store".to_vec()),
+            ("emptied", Vec::new()),
+            ("a third is left", whole[..whole.len() / 3].to_vec()),
+            ("the last page is lost", whole[..whole.len() - page].to_vec()),
+            ("the last byte is lost", whole[..whole.len() - 1].to_vec()),
+            ("garbage at the head", overwritten(0, page)),
+            ("garbage in the middle", overwritten(record / page * page, page)),
+            ("a byte in the middle", overwritten(record, 1)),
+        ] {
+            let path = dir.path().join("damaged");
+            std::fs::write(&path, &damaged).unwrap();
+            let refused = Store::open(&path).err();
+            assert!(matches!(refused, Some(OpenError::Damaged { .. })), "{name}, crashed {crashed}: {refused:?}");
+            assert!(std::fs::read(&path).unwrap() == damaged, "{name}, crashed {crashed}: the file was changed");
+        }
+        let path = dir.path().join("again");
+        std::fs::write(&path, &whole).unwrap();
+        assert_eq!(Store::open(&path).unwrap().collection("a/things").list("", None, usize::MAX).items.len(), 200);
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_had_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let _held = Store::open(&path).unwrap();
+    let held = Store::open(&path).unwrap();
+    create(&held, "x").await;
+    let before = std::fs::read(&path).unwrap();
     assert!(matches!(Store::open(&path), Err(OpenError::Locked(_))));
-    for contents in [&b"not a store at all, but rather long enough to be read as a header of one"[..], b""] {
-        let damaged = dir.path().join("damaged");
-        std::fs::write(&damaged, contents).unwrap();
-        assert!(matches!(Store::open(&damaged), Err(OpenError::Damaged { .. })));
-        assert_eq!(std::fs::read(&damaged).unwrap(), contents);
-    }
+    assert!(std::fs::read(&path).unwrap() == before);
+
+    let folder = dir.path().join("folder");
+    std::fs::create_dir(&folder).unwrap();
+    assert!(matches!(Store::open(&folder), Err(OpenError::Io { .. })));
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
 }
 
 #[derive(Clone, Debug)]

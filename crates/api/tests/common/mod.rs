@@ -62,20 +62,20 @@ pub(crate) fn files(directory: &Path) -> Vec<(String, String)> {
 
 /// Documents of a YAML text.
 pub(crate) fn documents(text: &str) -> Vec<Value> {
-    serde_saphyr::from_multiple(text).unwrap()
+    kernel::yaml::values(text).unwrap()
 }
 
 /// A seed, verbatim.
 pub(crate) fn seed(name: &str) -> Value {
     let text = fs::read_to_string(tests_dir().join("seeds").join(name)).unwrap();
-    serde_saphyr::from_str(&text).unwrap()
+    kernel::yaml::from_str(&text).unwrap()
 }
 
 /// Every whole object of seeds and examples that is of a Butler kind, with the file it is from.
 pub(crate) fn accepted_objects() -> Vec<(String, Value)> {
     let mut objects = Vec::new();
     for (file, text) in files(&tests_dir().join("seeds")) {
-        let mut object: Value = serde_saphyr::from_str(&text).unwrap();
+        let mut object: Value = kernel::yaml::from_str(&text).unwrap();
         if file.starts_with("nameless-") {
             object["metadata"] = serde_json::json!({ "name": "a-name" });
         }
@@ -92,7 +92,7 @@ pub(crate) fn accepted_objects() -> Vec<(String, Value)> {
 
 pub(crate) fn refused() -> Vec<(String, Refused)> {
     let files = files(&tests_dir().join("refused"));
-    files.into_iter().map(|(file, text)| (file, serde_saphyr::from_str(&text).unwrap())).collect()
+    files.into_iter().map(|(file, text)| (file, kernel::yaml::from_str(&text).unwrap())).collect()
 }
 
 /// The CRD of an object; `None` for kinds that are not Butler's.

@@ -218,6 +218,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn long_selectors_are_read_in_one_go() {
+        // Looking ahead over all symbols at each of them would take minutes.
+        let symbols = ",".repeat(200_000);
+        let expected = "found ',', expected: identifier after ','";
+        assert_eq!(Selector::parse(&format!("a{symbols}")).unwrap_err().to_string(), expected);
+    }
+
+    #[test]
     fn selectors_are_read_and_printed() {
         let cases = [
             ("", Ok("")),

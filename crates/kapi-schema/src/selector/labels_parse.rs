@@ -67,18 +67,15 @@ fn scan(text: &str) -> Vec<(Token, String)> {
             rest = after;
             continue;
         }
-        let run = rest.find(|c| !is_special(c)).unwrap_or(rest.len());
-        let longest = (1..=run.min(2)).rev().find_map(|len| {
-            let symbol = rest.get(..len)?;
-            Some((keyword(symbol)?, symbol))
-        });
+        let symbol = |length: usize| rest.get(..length).and_then(|symbol| Some((keyword(symbol)?, symbol)));
+        let longest = symbol(2).or_else(|| symbol(1));
         match longest {
             Some((token, symbol)) => {
                 tokens.push((token, symbol.to_owned()));
                 rest = rest.get(symbol.len()..).unwrap_or_default();
             }
             None => {
-                let (symbols, after) = rest.split_at(run);
+                let (symbols, after) = rest.split_at(rest.find(|c| !is_special(c)).unwrap_or(rest.len()));
                 tokens.push((Token::Error, format!("error expected: keyword found '{symbols}'")));
                 rest = after;
             }

@@ -1,12 +1,16 @@
-//! The CRDs on a real kube-apiserver: accepted, and they accept and refuse what they should, in the recorded words.
-//!
-//! Runs when BUTLER_TEST_KUBECONFIG names a kubeconfig with full rights. The CRDs stay on that server; everything else goes.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test may stop and may talk")]
+//! The CRDs of `crds/`, served: accepted, and they accept and refuse what they should, in the recorded words. By the
+//! embedded API, and by a real kube-apiserver where one can be started.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop")]
 
-use std::time::Duration;
+use std::{io::Write as _, path::Path, sync::Arc, time::Duration};
 
 use butler_api::{CustomResourceDefinition, butler::TenantCluster};
 use common::{On, Refused};
+use conformance::{
+    embedded::EmbeddedServer,
+    real::{Programs, RealServer},
+    target::Target,
+};
 use kube::{
     Api, Client, Config, Error, ResourceExt,
     api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
@@ -20,49 +24,39 @@ mod common;
 
 const MANAGER: &str = "butler-api-test";
 
-#[tokio::test]
-async fn the_real_api_server_agrees() {
-    let Some(client) = client().await else {
-        println!("skipped: BUTLER_TEST_KUBECONFIG is not set");
-        return;
-    };
-    install_crds(&client).await;
-    let server = Server { client };
-    server.accepts_seeds_and_examples().await;
+#[tokio::main]
+async fn main() {
+    let mut out = std::io::stdout();
+    let embedded = EmbeddedServer::start().await.unwrap();
+    writeln!(out, "{}", agrees(&embedded.target).await).unwrap();
+    match Programs::find() {
+        Err(why) => writeln!(out, "skipped: the real kube-apiserver: {why}").unwrap(),
+        Ok(programs) => {
+            let real = RealServer::start(&programs).await.unwrap();
+            writeln!(out, "{}", agrees(&real.target).await).unwrap();
+        }
+    }
+}
+
+/// Asserts everything on one server, and says what it was.
+async fn agrees(target: &Arc<Target>) -> String {
+    let kubeconfig = Kubeconfig::from_yaml(&target.kubeconfig("admin", NAMESPACE).unwrap()).unwrap();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    let server = Server { client: Client::try_from(config).unwrap() };
+    let kinds = server.accepts_crds().await;
+    let accepted = server.accepts_seeds_and_examples().await;
     server.carries_a_cluster_through_the_seeds().await;
+    let mut refusals = 0;
     for (file, refused) in common::refused() {
         server.refuses(&file, &refused).await;
+        refusals += refused.cases.len();
     }
+    format!("{}: {kinds} CRDs, {accepted} objects and {refusals} refusals as they should be", target.name)
 }
 
-async fn client() -> Option<Client> {
-    let path = std::env::var_os("BUTLER_TEST_KUBECONFIG")?;
-    let kubeconfig = Kubeconfig::read_from(path).unwrap();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    Some(Client::try_from(config).unwrap())
-}
-
-async fn install_crds(client: &Client) {
-    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let apply = PatchParams::apply(MANAGER).force().validation_strict();
-    for crd in butler_api::crds() {
-        let name = crd.name_any();
-        let outcome = api.patch(&name, &apply, &Patch::Apply(&crd)).await;
-        assert!(outcome.is_ok(), "{name}: {}", outcome.unwrap_err());
-        let established = await_condition(api.clone(), &name, is_crd_established());
-        tokio::time::timeout(Duration::from_secs(30), established)
-            .await
-            .unwrap_or_else(|_| panic!("{name} is not served"))
-            .unwrap();
-    }
-}
-
-/// A namespace of its own would stay behind on a server without controllers, so names are unique instead.
 const NAMESPACE: &str = "default";
-
-fn unique_name() -> String {
-    format!("try-{}", std::process::id())
-}
+/// Of the one object at a time that is really created.
+const NAME: &str = "try";
 
 struct Server {
     client: Client,
@@ -94,38 +88,56 @@ impl Server {
         serde_json::from_value(object).unwrap()
     }
 
-    async fn accepts_seeds_and_examples(&self) {
+    /// Installs what users install, and waits until it is served.
+    async fn accepts_crds(&self) -> usize {
+        let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let apply = PatchParams::apply(MANAGER).force().validation_strict();
+        let files = common::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crds"));
+        for (file, text) in &files {
+            let crd: DynamicObject = kernel::yaml::from_str(text).unwrap();
+            let name = crd.name_any();
+            let outcome = api.patch(&name, &apply, &Patch::Apply(&crd)).await;
+            assert!(outcome.is_ok(), "{file}: {}", outcome.unwrap_err());
+            let established = await_condition(api.clone(), &name, is_crd_established());
+            let waited = tokio::time::timeout(Duration::from_secs(30), established).await;
+            waited.unwrap_or_else(|_| panic!("{name} is not served")).unwrap();
+        }
+        files.len()
+    }
+
+    async fn accepts_seeds_and_examples(&self) -> usize {
         let params = PatchParams { dry_run: true, ..PatchParams::apply(MANAGER).force().validation_strict() };
-        for (file, object) in common::accepted_objects() {
-            let placed = self.place(&object);
-            let outcome = self.api(&object).patch(&placed.name_any(), &params, &Patch::Apply(&placed)).await;
+        let objects = common::accepted_objects();
+        for (file, object) in &objects {
+            let placed = self.place(object);
+            let outcome = self.api(object).patch(&placed.name_any(), &params, &Patch::Apply(&placed)).await;
             assert!(outcome.is_ok(), "{file} {}: {}", object["kind"], outcome.unwrap_err());
         }
+        objects.len()
     }
 
     /// The seeds' cluster: created, given addons, upgraded, given its status, scaled both ways.
     async fn carries_a_cluster_through_the_seeds(&self) {
         let clusters: Api<TenantCluster> = Api::namespaced(self.client.clone(), NAMESPACE);
         let mut seed = common::seed("tenantcluster.yaml");
-        let name = unique_name();
-        seed["metadata"]["name"] = json!(name);
+        seed["metadata"]["name"] = json!(NAME);
         self.api(&seed).create(&PostParams::default(), &self.place(&seed)).await.unwrap();
         let merge = PatchParams::default();
         for fragment in ["fragment-addons.yaml", "fragment-upgrade.yaml"] {
-            clusters.patch(&name, &merge, &Patch::Merge(common::seed(fragment))).await.unwrap();
+            clusters.patch(NAME, &merge, &Patch::Merge(common::seed(fragment))).await.unwrap();
         }
         let status = common::seed("fragment-status.yaml");
-        let cluster = clusters.patch_status(&name, &merge, &Patch::Merge(&status)).await.unwrap();
+        let cluster = clusters.patch_status(NAME, &merge, &Patch::Merge(&status)).await.unwrap();
         assert_eq!(serde_json::to_value(&cluster.status).unwrap(), status["status"]);
 
         let scale = json!({ "spec": { "replicas": 5 } });
-        let scaled = clusters.patch_scale(&name, &merge, &Patch::Merge(scale)).await.unwrap();
+        let scaled = clusters.patch_scale(NAME, &merge, &Patch::Merge(scale)).await.unwrap();
         assert_eq!(scaled.spec.unwrap().replicas, Some(5));
         let back = json!({ "spec": { "workers": { "replicas": 3 } } });
-        let cluster = clusters.patch(&name, &merge, &Patch::Merge(back)).await.unwrap();
+        let cluster = clusters.patch(NAME, &merge, &Patch::Merge(back)).await.unwrap();
         assert_eq!(cluster.spec.workers.replicas, Some(3));
         assert_eq!(cluster.spec.kubernetes_version.as_deref(), Some("v1.31.0"));
-        clusters.delete(&name, &DeleteParams::default()).await.unwrap();
+        clusters.delete(NAME, &DeleteParams::default()).await.unwrap();
     }
 
     async fn refuses(&self, file: &str, refused: &Refused) {
@@ -133,13 +145,12 @@ impl Server {
         let dry_create = PostParams { dry_run: true, ..PostParams::default() };
         let dry_update = PatchParams { dry_run: true, ..PatchParams::default() };
         let mut base = refused.object.clone();
-        // There is one ButlerConfig, which may be in use: it is never created here.
-        let singleton = base["kind"] == "ButlerConfig";
-        if !singleton {
-            base["metadata"]["name"] = json!(unique_name());
-            api.create(&PostParams::default(), &self.place(&base)).await.unwrap();
+        // There is one ButlerConfig, and its name says so.
+        if base["kind"] != "ButlerConfig" {
+            base["metadata"]["name"] = json!(NAME);
         }
         let name = base["metadata"]["name"].as_str().unwrap().to_owned();
+        api.create(&PostParams::default(), &self.place(&base)).await.unwrap();
         for case in &refused.cases {
             let outcome = match case.on {
                 On::Create => {
@@ -151,9 +162,7 @@ impl Server {
             };
             assert_eq!(causes(outcome), case.errors, "{file}: {}", case.case);
         }
-        if !singleton {
-            api.delete(&name, &DeleteParams::default()).await.unwrap();
-        }
+        api.delete(&name, &DeleteParams::default()).await.unwrap();
     }
 }
 
