@@ -14,6 +14,12 @@ use crate::status::Status;
 /// Reads the body as an object of the call's kind.
 pub(crate) fn read_object(call: &mut Call) -> Result<Value, Status> {
     let format = Format::of(call.header(http::header::CONTENT_TYPE))?;
+    if format == Format::Protobuf && call.served.custom.is_some() {
+        return Err(Status::unsupported_media_type(
+            "the body of the request was in an unknown format - accepted media types include: application/json, \
+             application/yaml",
+        ));
+    }
     let kind = &call.served.resource.kind;
     let unrecognized = |fault: String| {
         let summary = summary(&call.body);
