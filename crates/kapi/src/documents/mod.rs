@@ -28,7 +28,8 @@ pub(crate) fn answer(
     }
     let known_group = |group: &str| crate::registry::builtin().0.contains_key(group);
     let endpoint = match parts.as_slice() {
-        ["api" | "apis"] => Some(Endpoint::DiscoveryRoot),
+        ["api"] => Some(Endpoint::CoreRoot),
+        ["apis"] => Some(Endpoint::GroupsRoot),
         ["api", _] => Some(Endpoint::Discovery),
         ["apis", group, _] if known_group(group) => Some(Endpoint::Discovery),
         ["apis", ..] => Some(Endpoint::Group),
@@ -50,7 +51,7 @@ pub(crate) fn answer(
         ["apis", group] => discovery::group(api, group),
         ["api", version] => discovery::resources(api, "", version),
         ["apis", group, version] => discovery::resources(api, group, version),
-        ["openapi", "v2"] => return openapi::v2(api, headers),
+        ["openapi", "v2"] => return Ok(openapi::v2(api, headers)),
         ["openapi", "v3"] => {
             return Ok(respond::text(200, "text/plain; charset=utf-8", openapi::index(api).to_string()));
         }

@@ -66,8 +66,10 @@ pub(crate) enum Endpoint {
     BuiltIn,
     /// Custom resources, which are no protobuf.
     Custom,
-    /// `/api` and `/apis`.
-    DiscoveryRoot,
+    /// `/api`.
+    CoreRoot,
+    /// `/apis`.
+    GroupsRoot,
     /// Other discovery of what is built in.
     Discovery,
     /// Discovery of what comes and goes.
@@ -84,8 +86,13 @@ impl Endpoint {
             Form::Object => self != Self::Custom || media != Media::Protobuf,
             Form::Table(_) => resource && media != Media::Protobuf,
             Form::Partial(_) => resource,
-            Form::Aggregated => self == Self::DiscoveryRoot,
+            Form::Aggregated => self.is_root(),
         }
+    }
+
+    /// Whether all of discovery is told there.
+    fn is_root(self) -> bool {
+        matches!(self, Self::CoreRoot | Self::GroupsRoot)
     }
 
     /// What is named to those who accept no media type that there is. Some endpoints do not look at it beforehand.
@@ -95,11 +102,11 @@ impl Endpoint {
                 "application/json, application/yaml, application/vnd.kubernetes.protobuf, \
                  application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
             ),
-            Self::BuiltIn | Self::DiscoveryRoot | Self::Discovery => {
+            Self::BuiltIn | Self::CoreRoot | Self::Discovery => {
                 Some("application/json, application/yaml, application/vnd.kubernetes.protobuf")
             }
             Self::Json => Some("application/json"),
-            Self::Custom | Self::Group => None,
+            Self::Custom | Self::GroupsRoot | Self::Group => None,
         }
     }
 }
@@ -154,7 +161,9 @@ fn named_media(clause: &str) -> Option<Media> {
     }
 }
 
+/// The most wanted thing that there is. At the roots aggregated discovery goes before all else.
 fn first(accepted: &str, query: &Query, endpoint: Endpoint) -> Result<Option<Representation>, Status> {
+    let mut found = None;
     for clause in by_preference(accepted) {
         let mut parts = clause.split(';').map(str::trim);
         let any_application = parts.next() == Some("application/*");
@@ -163,10 +172,15 @@ fn first(accepted: &str, query: &Query, endpoint: Endpoint) -> Result<Option<Rep
         if let Some(form) = form(&parameters, query)?
             && endpoint.has(media, &form)
         {
-            return Ok(Some(Representation { form, media, pretty: false }));
+            let settled = !endpoint.is_root() || form == Form::Aggregated;
+            let chosen = Representation { form, media, pretty: false };
+            if settled {
+                return Ok(Some(chosen));
+            }
+            found.get_or_insert(chosen);
         }
     }
-    Ok(None)
+    Ok(found)
 }
 
 /// The media ranges of an Accept header, the most wanted first.
@@ -241,13 +255,13 @@ mod tests {
 
     #[test]
     fn the_first_form_there_is_wins() {
-        use Endpoint::{BuiltIn, Collection, Custom, Discovery, DiscoveryRoot};
+        use Endpoint::{BuiltIn, Collection, CoreRoot, Custom, Discovery, GroupsRoot};
         use Media::{Json, Protobuf, Yaml};
         const PROTOBUF_TABLE: &str = "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io";
         const PROTOBUF_PARTIAL: &str =
             "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
         const AGGREGATED: &str =
-            "application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io,application/json";
+            "application/json,application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io";
         for (accept, endpoint, expected) in [
             ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", BuiltIn, Ok((Json, "table"))),
             ("application/json;as=Thing;v=v9;g=meta.k8s.io,application/json", BuiltIn, Ok((Json, "object"))),
@@ -257,7 +271,9 @@ mod tests {
             ("application/vnd.kubernetes.protobuf", Custom, Err(406)),
             (PROTOBUF_PARTIAL, Custom, Ok((Protobuf, "partial"))),
             (PROTOBUF_TABLE, BuiltIn, Err(406)),
-            (AGGREGATED, DiscoveryRoot, Ok((Json, "aggregated"))),
+            (AGGREGATED, CoreRoot, Ok((Json, "aggregated"))),
+            (AGGREGATED, GroupsRoot, Ok((Json, "aggregated"))),
+            ("application/yaml,application/json", GroupsRoot, Ok((Yaml, "object"))),
             (AGGREGATED, Discovery, Ok((Json, "object"))),
             ("application/json;stream=watch", Collection, Ok((Json, "object"))),
             ("application/json;stream=thing", Collection, Err(406)),
