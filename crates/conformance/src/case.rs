@@ -93,6 +93,8 @@ pub enum Body {
     None,
     /// A JSON value.
     Json(Value),
+    /// An object as protobuf.
+    Protobuf(Value),
     /// Bytes as they are (placeholders are still filled in where they are UTF-8).
     Raw(Vec<u8>),
 }
@@ -187,6 +189,11 @@ impl Request {
         self.header("Accept", media_type)
     }
 
+    /// Asks for protobuf, and for JSON where there is none, as Go clients do.
+    pub fn protobuf(&mut self) -> &mut Self {
+        self.accept("application/vnd.kubernetes.protobuf,application/json")
+    }
+
     /// Declares the body's media type.
     pub fn content_type(&mut self, media_type: &str) -> &mut Self {
         self.header("Content-Type", media_type)
@@ -256,6 +263,17 @@ impl Request {
     }
 }
 
+impl Request {
+    fn use_protobuf(&mut self) {
+        let is_object = !self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("Content-Type"));
+        if let (Body::Json(object), true) = (&self.body, is_object) {
+            self.body = Body::Protobuf(object.clone());
+            self.content_type("application/vnd.kubernetes.protobuf");
+        }
+        self.protobuf();
+    }
+}
+
 /// Collects the cases of one area.
 pub struct Area {
     name: &'static str,
@@ -297,6 +315,19 @@ impl Area {
 }
 
 impl Case {
+    /// The same case in protobuf: what is sent and what is asked for.
+    pub(crate) fn in_protobuf(mut self, area: &'static str) -> Self {
+        self.area = area;
+        if let Script::Steps(steps) = &mut self.script {
+            for step in steps {
+                if let Step::Http(request) | Step::Watch(_, request) = step {
+                    request.use_protobuf();
+                }
+            }
+        }
+        self
+    }
+
     /// `area/name`, as filters and reports use it.
     pub fn id(&self) -> String {
         format!("{}/{}", self.area, self.name)
@@ -345,6 +376,12 @@ impl Steps {
     /// POST of text or bytes as they are.
     pub fn post_raw(&mut self, path: &str, media_type: &str, body: impl Into<Vec<u8>>) -> &mut Request {
         self.send("POST", path, Body::Raw(body.into())).content_type(media_type)
+    }
+
+    /// Any request with an object as protobuf, answered in protobuf.
+    pub fn send_protobuf(&mut self, method: &'static str, path: &str, object: Value) -> &mut Request {
+        let media_type = "application/vnd.kubernetes.protobuf";
+        self.send(method, path, Body::Protobuf(object)).content_type(media_type).protobuf()
     }
 
     /// PUT of a JSON object.

@@ -145,7 +145,7 @@ impl Run<'_> {
                     let Request { method, path, .. } = request;
                     bail!("{method} {path} failed: {}", String::from_utf8_lossy(&answer.body));
                 }
-                let body = parse(&answer);
+                let body = parse(&answer)?;
                 for (name, pointer) in &request.captures {
                     let value = body.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
                     self.values.insert((*name).to_owned(), value.to_owned());
@@ -156,11 +156,13 @@ impl Run<'_> {
                 let sent = self.build(request)?;
                 let response = self.client.open(&request.identity, sent).await?;
                 let (head, body) = response.into_parts();
-                let mut stream = WatchStream::new(body);
-                let body =
-                    if head.status == 200 { Value::Null } else { stream.rest(PATIENCE).await?.into_iter().collect() };
-                self.record(request, &head, body);
-                self.watches.insert(name, stream);
+                let stream = WatchStream::new(body, is_protobuf(&head));
+                if head.status == 200 {
+                    self.record(request, &head, Value::Null);
+                    self.watches.insert(name, stream);
+                } else {
+                    self.record(request, &head, stream.refusal().await?);
+                }
             }
             Step::Events(name, count) => {
                 let stream = self.watches.get_mut(name).with_context(|| format!("no watch {name}"))?;
@@ -257,6 +259,7 @@ impl Run<'_> {
         let body = match &request.body {
             Body::None => Bytes::new(),
             Body::Json(value) => self.fill(&value.to_string()).into(),
+            Body::Protobuf(value) => kapi_proto::encode(&serde_json::from_str(&self.fill(&value.to_string()))?)?.into(),
             Body::Raw(bytes) => match std::str::from_utf8(bytes) {
                 Ok(text) => self.fill(text).into(),
                 Err(_) => bytes.clone().into(),
@@ -322,12 +325,27 @@ fn headers(all: &http::HeaderMap) -> Map<String, Value> {
     kept
 }
 
-fn parse(answer: &Answer) -> Value {
+fn parse(answer: &Answer) -> anyhow::Result<Value> {
     if answer.body.is_empty() {
-        return Value::Null;
+        return Ok(Value::Null);
     }
-    serde_json::from_slice(&answer.body)
-        .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&answer.body).into_owned()))
+    if is_protobuf(&answer.head) {
+        let value = kapi_proto::decode(&answer.body)?.value;
+        return Ok(canonical(kapi_proto::encode(&value)? == answer.body, value));
+    }
+    Ok(serde_json::from_slice(&answer.body)
+        .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&answer.body).into_owned())))
+}
+
+fn is_protobuf(head: &http::response::Parts) -> bool {
+    let media = head.headers.get(http::header::CONTENT_TYPE).and_then(|media| media.to_str().ok());
+    media.is_some_and(kapi_proto::is_protobuf)
+}
+
+/// A decoded object. What encoding it anew does not give in the same bytes is marked, so that transcripts that agree
+/// mean bytes that agree.
+pub(crate) fn canonical(same_bytes: bool, value: Value) -> Value {
+    if same_bytes { value } else { json!({"otherBytesThanOurEncoder": value}) }
 }
 
 /// Percent-encodes what a request target may not hold; what is encoded already stays.

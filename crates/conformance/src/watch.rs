@@ -1,22 +1,26 @@
-//! Reads the events of a watch: one JSON document per line.
+//! Reads the events of a watch: one JSON document per line, or frames of protobuf.
 
 use std::time::Duration;
 
 use anyhow::bail;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
+
+use crate::case::PATIENCE;
+use crate::run::canonical;
 
 /// An open watch.
 pub(crate) struct WatchStream {
     body: Incoming,
     buffer: Vec<u8>,
+    protobuf: bool,
 }
 
 impl WatchStream {
-    pub(crate) fn new(body: Incoming) -> Self {
-        Self { body, buffer: Vec::new() }
+    pub(crate) fn new(body: Incoming, protobuf: bool) -> Self {
+        Self { body, buffer: Vec::new(), protobuf }
     }
 
     /// The next `count` events; fails when they do not come in time.
@@ -53,14 +57,19 @@ impl WatchStream {
         }
     }
 
+    /// What the server says instead of events.
+    pub(crate) async fn refusal(mut self) -> anyhow::Result<Value> {
+        if !self.protobuf {
+            return Ok(self.rest(PATIENCE).await?.into_iter().collect());
+        }
+        let body = self.body.collect().await?.to_bytes();
+        Ok(json!([kapi_proto::decode(&body)?.value]))
+    }
+
     async fn next(&mut self) -> Option<anyhow::Result<Value>> {
         loop {
-            if let Some(end) = self.buffer.iter().position(|b| *b == b'\n') {
-                let line: Vec<u8> = self.buffer.drain(..=end).collect();
-                if line.iter().all(u8::is_ascii_whitespace) {
-                    continue;
-                }
-                return Some(serde_json::from_slice(&line).map_err(Into::into));
+            if let Some(event) = if self.protobuf { self.frame() } else { self.line() } {
+                return Some(event);
             }
             match self.body.frame().await {
                 Some(Ok(frame)) => {
@@ -77,4 +86,28 @@ impl WatchStream {
             }
         }
     }
+    fn line(&mut self) -> Option<anyhow::Result<Value>> {
+        loop {
+            let end = self.buffer.iter().position(|b| *b == b'\n')?;
+            let line: Vec<u8> = self.buffer.drain(..=end).collect();
+            if !line.iter().all(u8::is_ascii_whitespace) {
+                return Some(serde_json::from_slice(&line).map_err(Into::into));
+            }
+        }
+    }
+
+    fn frame(&mut self) -> Option<anyhow::Result<Value>> {
+        let (frame, rest) = kapi_proto::split_frame(&self.buffer)?;
+        let event = decode(frame);
+        self.buffer = rest.to_vec();
+        Some(event)
+    }
+}
+
+fn decode(frame: &[u8]) -> anyhow::Result<Value> {
+    let event = kapi_proto::decode_watch_event(frame)?;
+    let (kind, object) = (event.event_type, event.object.value);
+    let again = kapi_proto::encode_watch_event(&kind, &object)?;
+    let same_bytes = kapi_proto::split_frame(&again).is_some_and(|(again, _)| again == frame);
+    Ok(json!({"type": kind, "object": canonical(same_bytes, object)}))
 }

@@ -28,7 +28,7 @@ pub use fields::{FieldSet, PathElement};
 pub use json_patch::json_patch;
 pub use merge_patch::merge_patch;
 pub use ownership::{
-    ApplyRequest, KindOrigin, UpdateRequest, apply, keep_times_of_no_op, manager_from_user_agent, track_update,
+    ApplyRequest, KindOrigin, UpdateRequest, apply, keep_times_of_no_op, manager_from_user_agent, misfit, track_update,
     validate_manager_name,
 };
 pub use strategic::strategic_merge;

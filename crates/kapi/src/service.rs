@@ -16,8 +16,9 @@ use crate::auth::NO_USER;
 use crate::call::{Call, FieldValidation};
 use crate::handlers;
 use crate::metrics;
+use crate::registry::Served;
 use crate::request::{Query, Route, Target, verb};
-use crate::respond::{self, Body, Representation};
+use crate::respond::{self, Body, Endpoint, Representation};
 use crate::status::Status;
 
 /// The largest body taken, as kube-apiserver has it.
@@ -55,21 +56,20 @@ impl Service {
     /// Answers one request.
     pub async fn answer(&self, method: Method, uri: &Uri, headers: HeaderMap, body: Bytes) -> Response<Body> {
         let query = Query::parse(uri.query());
-        let representation = Representation::of(&headers, &query);
-        let form = representation.as_ref().ok().cloned().unwrap_or_else(Representation::json);
+        let failure = Representation::of_failure(&headers, &query);
         let exchange = Exchange { service: self, method, path: uri.path(), query, headers, body };
         if uri.path().starts_with("//") {
             let mut response = respond::text(404, "text/plain; charset=utf-8", "404 page not found\n");
             response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
             return response;
         }
-        let mut response = match exchange.run(representation).await {
+        let mut response = match exchange.run(&failure).await {
             Ok(response) => response,
             Err(status) if status.reason == NO_USER => {
                 let text = format!("Internal Server Error: {:?}: {}\n", uri.path(), status.message);
                 respond::text(500, "text/plain; charset=utf-8", text)
             }
-            Err(status) => respond::failure(&status, &form),
+            Err(status) => respond::failure(&status, &failure),
         };
         let headers = response.headers_mut();
         if !headers.contains_key(header::CACHE_CONTROL) {
@@ -92,14 +92,14 @@ struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    async fn run(self, representation: Result<Representation, Status>) -> Result<Response<Body>, Status> {
+    async fn run(self, failure: &Representation) -> Result<Response<Body>, Status> {
         let (api, peer) = (&self.service.api, &self.service.peer);
         let user = match &peer.user {
             Some(user) => api.auth.impersonated(user.clone(), &self.headers)?,
             None => api.auth.user(&peer.certificates, &self.headers, api.now())?,
         };
         match Route::parse(self.path) {
-            Route::Resource(target) => self.resource(target, user, representation).await,
+            Route::Resource(target) => self.resource(target, user, failure).await,
             Route::Other => {
                 let verb = self.method.as_str().to_ascii_lowercase();
                 api.auth.authorize(&Attributes::path(&user, &verb, self.path))?;
@@ -108,12 +108,7 @@ impl Exchange<'_> {
         }
     }
 
-    async fn resource(
-        self,
-        target: Target,
-        user: User,
-        representation: Result<Representation, Status>,
-    ) -> Result<Response<Body>, Status> {
+    async fn resource(self, target: Target, user: User, failure: &Representation) -> Result<Response<Body>, Status> {
         let api = &self.service.api;
         let verb = verb(&self.method, &target, &self.query);
         let request = metrics::Request {
@@ -123,7 +118,7 @@ impl Exchange<'_> {
             subresource: target.subresource.clone(),
             code: 200,
         };
-        let answered = self.answer_resource(verb, target, user, representation).await;
+        let answered = self.answer_resource(verb, target, user, failure).await;
         let code = match &answered {
             Ok(response) => response.status().as_u16(),
             Err(status) => status.code,
@@ -140,7 +135,7 @@ impl Exchange<'_> {
         verb: &'static str,
         target: Target,
         user: User,
-        representation: Result<Representation, Status>,
+        failure: &Representation,
     ) -> Result<Response<Body>, Status> {
         let api = &self.service.api;
         authorize(api, &user, verb, &target, &self.query)?;
@@ -161,7 +156,7 @@ impl Exchange<'_> {
                 None => Err(Status::no_such_path()),
             };
         }
-        let representation = representation?;
+        let representation = representation(&self.headers, &self.query, &served, verb)?;
         let mut call = Call {
             api: Arc::clone(api),
             served,
@@ -181,7 +176,7 @@ impl Exchange<'_> {
             Ok(response) => Ok(response),
             // Warnings are told with refusals too.
             Err(status) if status.reason != NO_USER => {
-                let mut response = respond::failure(&status, &representation);
+                let mut response = respond::failure(&status, failure);
                 respond::warn(&mut response, &call.warnings);
                 Ok(response)
             }
@@ -190,8 +185,19 @@ impl Exchange<'_> {
     }
 }
 
+/// In what to answer a request on a resource.
+fn representation(headers: &HeaderMap, query: &Query, served: &Served, verb: &str) -> Result<Representation, Status> {
+    let endpoint = match (&served.custom, verb) {
+        (Some(_), _) => Endpoint::Custom,
+        (None, "list" | "watch") => Endpoint::Collection,
+        (None, _) => Endpoint::BuiltIn,
+    };
+    let chosen = Representation::of(headers, query, endpoint)?;
+    if verb == "watch" { chosen.streamed() } else { Ok(chosen) }
+}
+
 /// Whether a path gives a namespace to what has none, or names an object that has one without it.
-fn is_misplaced(served: &crate::registry::Served, target: &Target) -> bool {
+fn is_misplaced(served: &Served, target: &Target) -> bool {
     let own_namespace = served.is("", "Namespace");
     match served.resource.namespaced {
         true => target.namespace.is_empty() && !target.name.is_empty(),

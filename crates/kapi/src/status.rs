@@ -131,9 +131,12 @@ impl Status {
     }
 
     /// 406: the media type is served, but not in the form asked for.
-    pub fn no_such_form() -> Self {
-        let message = "only the following media types are accepted: application/json, application/yaml, \
-                       application/vnd.kubernetes.protobuf";
+    pub fn no_such_form(media_types: &[&str]) -> Self {
+        Self::wrong_form(format!("only the following media types are accepted: {}", media_types.join(", ")))
+    }
+
+    /// 406: the form asked for does not fit what it was asked of.
+    pub fn wrong_form(message: impl Into<String>) -> Self {
         Self::new(406, "NotAcceptable", message)
     }
 

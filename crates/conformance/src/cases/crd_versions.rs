@@ -22,6 +22,23 @@ pub(super) fn cases(area: &mut Area) {
         c.apply("{ns}.example.com/v2 widgets/a", "one", json!({"apiVersion": "{ns}.example.com/v2", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"new": "n"}}));
         c.get("/apis/{ns}.example.com");
     });
+    area.case("fields that only another version has", |c| {
+        establish(c, widget_crd_versions(json!([version("v1", true, true, "old"), version("v2", true, false, "new")])));
+        c.get("{ns}.example.com/v2 widgets").until(200).quiet();
+        let of = |version: &str, name: &str, spec: serde_json::Value| {
+            json!({"apiVersion": format!("{{ns}}.example.com/{version}"), "kind": "Widget", "metadata": {"name": name}, "spec": spec})
+        };
+        c.apply("{ns}.example.com/v2 widgets/a", "one", of("v2", "a", json!({"new": "n"})));
+        c.apply("{ns}.example.com/v2 widgets/b", "one", of("v2", "b", json!({"both": "n"})));
+        c.apply("{ns}.example.com/v2 widgets/b", "one", of("v2", "b", json!({"both": "n", "new": "x"})));
+        c.apply("{ns}.example.com/v1 widgets/c", "one", of("v1", "c", json!({"both": "n", "old": "o"})));
+        c.apply("{ns}.example.com/v2 widgets/c", "two", of("v2", "c", json!({"both": "n"})));
+        c.apply("{ns}.example.com/v2 widgets/c", "one", of("v2", "c", json!({"both": "n"})));
+        c.merge("{ns}.example.com/v2 widgets/c", json!({"spec": {"new": "n"}}));
+        c.merge("{ns}.example.com/v2 widgets/c", json!({"spec": {"new": "m"}}));
+        c.merge("{ns}.example.com/v2 widgets/c", json!({"spec": {"both": "m"}}));
+        c.merge("{ns}.example.com/v1 widgets/c", json!({"spec": {"old": "p"}}));
+    });
     area.case("one not served", |c| {
         establish(c, widget_crd_versions(json!([version("v1", true, true, "old"), version("v2", false, false, "new")])));
         c.get("{ns}.example.com/v2 widgets");

@@ -35,6 +35,7 @@ areas! {
     crd_lifecycle crd_schema crd_cel crd_versions tables field_validation dry_run generate_name services_alloc
     secrets_configmaps serviceaccount_tokens authn authz_rbac rbac_escalation impersonation reviews csr webhooks
     openapi discovery bad_input health builtin_defaults builtin_validation kube_client
+    protobuf protobuf_kinds
 }
 
 /// An object with a name and nothing else.

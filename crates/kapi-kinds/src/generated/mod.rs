@@ -5,6 +5,7 @@
 //!   schemas.json    the component schemas, without descriptions; one line each
 //!   rbac.json       the default roles and bindings
 //!   objects.json    other objects every cluster begins with
+//!   time_zones.txt  the names of the time zone database that Go brings along (lib/time/zoneinfo.zip), by hand
 //!   described.rs    the Rust types whose schemas carry the descriptions
 //! ```
 //!

@@ -23,4 +23,4 @@ pub use no_op::keep_times_of_no_op;
 pub use request::{ApplyRequest, KindOrigin, UpdateRequest};
 pub use scale::{ScaleFields, scale_fields, scale_fields_to_parent};
 pub use update::track_update;
-pub use validation::validate_managed_fields;
+pub use validation::{misfit, validate_managed_fields};

@@ -1,13 +1,20 @@
 //! What the server accepts as `managedFields`.
 
+use kapi_schema::SchemaRef;
 use kapi_schema::field::{FieldError, Path};
 use serde_json::{Value, json};
 
 use super::managed::entries_of;
 use super::manager::validate_manager_name;
+use crate::typed::{Duplicates, Shape, validate};
 
 /// Longest name of a subresource, in bytes.
 const MAX_SUBRESOURCE_LENGTH: usize = 256;
+
+/// Why an object is none of this schema, as far as ownership looks at it.
+pub fn misfit(object: &Value, schema: SchemaRef<'_>) -> Option<String> {
+    validate(object, Shape::object(schema), Duplicates::Allowed).err().map(|error| error.to_string())
+}
 
 /// What is wrong with the `managedFields` of an object, as validation of its metadata reports it.
 pub fn validate_managed_fields(object: &Value, metadata: &Path) -> Vec<FieldError> {

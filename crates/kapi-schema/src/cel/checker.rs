@@ -1,5 +1,6 @@
 //! Type checking: rules that could not work are refused when a CRD is made, in the words of cel-go.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::ast::{Expr, Kind, Literal, Macro, MacroKind};
@@ -35,18 +36,43 @@ pub(super) fn is_type_name(name: &str) -> bool {
     TYPE_NAMES.contains(&name)
 }
 
-/// The type of an expression with these variables, or what is wrong with it.
-pub(crate) fn check<'a>(expr: &Expr, variables: &[(&str, Ty<'a>)]) -> Result<Ty<'a>, Vec<Fault>> {
+/// The types of an expression and all its parts with these variables, or what is wrong with it.
+pub(crate) fn check<'a>(expr: &Expr, variables: &[(&str, Ty<'a>)]) -> Result<Types<'a>, Vec<Fault>> {
     let scope = variables.iter().map(|(name, ty)| ((*name).to_owned(), ty.clone())).collect();
-    let mut checker = Checker { scope, known: Known::default(), faults: Vec::new() };
-    let ty = checker.expr(expr);
-    let ty = checker.known.resolve(&ty);
-    if checker.faults.is_empty() { Ok(ty) } else { Err(checker.faults) }
+    let mut checker = Checker { scope, known: Known::default(), types: HashMap::new(), faults: Vec::new() };
+    checker.expr(expr);
+    match checker.faults.is_empty() {
+        true => Ok(Types { by_address: checker.types, known: checker.known }),
+        false => Err(checker.faults),
+    }
+}
+
+/// The types of the parts of one expression, for as long as it stays where it is.
+pub(crate) struct Types<'a> {
+    by_address: HashMap<usize, Ty<'a>>,
+    known: Known<'a>,
+}
+
+impl<'a> Types<'a> {
+    /// The type of a part.
+    pub(super) fn of(&self, part: &Expr) -> Ty<'a> {
+        self.by_address.get(&address(part)).map_or(Ty::Dyn, |ty| self.known.resolve(ty))
+    }
+
+    /// Whether a part is a value at all, and not half of a name.
+    pub(super) fn has(&self, part: &Expr) -> bool {
+        self.by_address.contains_key(&address(part))
+    }
+}
+
+fn address(part: &Expr) -> usize {
+    std::ptr::from_ref(part).addr()
 }
 
 struct Checker<'a> {
     scope: Vec<(String, Ty<'a>)>,
     known: Known<'a>,
+    types: HashMap<usize, Ty<'a>>,
     faults: Vec<Fault>,
 }
 
@@ -58,6 +84,12 @@ impl<'a> Checker<'a> {
     }
 
     fn expr(&mut self, expr: &Expr) -> Ty<'a> {
+        let ty = self.part(expr);
+        self.types.insert(address(expr), ty.clone());
+        ty
+    }
+
+    fn part(&mut self, expr: &Expr) -> Ty<'a> {
         match &expr.kind {
             Kind::Literal(literal) => literal_type(literal),
             Kind::Ident(name) => self.ident(expr.at, name),

@@ -25,7 +25,8 @@ impl Condition {
         let failed = |text: String| format!("compilation failed: {text}");
         let expr = parse(source).map_err(|fault| failed(display(source, &[fault])))?;
         let declared: Vec<(&str, Ty<'_>)> = variables.iter().map(|name| (*name, Ty::Dyn)).collect();
-        match check(&expr, &declared).map_err(|faults| failed(display(source, &faults)))? {
+        let types = check(&expr, &declared).map_err(|faults| failed(display(source, &faults)))?;
+        match types.of(&expr) {
             Ty::Bool | Ty::Dyn => {}
             _ => return Err("must evaluate to bool".into()),
         }

@@ -4,6 +4,7 @@
 //!   lexer, parser, ast      from text to trees, with limits on depth and size
 //!   types, unify, checker   what a schema declares, and whether a rule fits it
 //!   signatures              the functions there are
+//!   cost                    what a rule may cost at most
 //!   value, eval, ops        evaluation on the object in place, with the work counted
 //!   library, strings, format, lists, urls, convert, foreign    the functions themselves
 //!   rules, walk             the rules of a schema, compiled once; running them over an object
@@ -17,6 +18,7 @@ mod ast;
 mod checker;
 mod condition;
 mod convert;
+mod cost;
 mod eval;
 pub(crate) mod fieldpath;
 mod foreign;
@@ -37,5 +39,5 @@ mod value;
 mod walk;
 
 pub use condition::Condition;
-pub(crate) use rules::check_rules;
 pub use rules::{CelOutcome, CelRules};
+pub(crate) use rules::{Checked, check_rules};

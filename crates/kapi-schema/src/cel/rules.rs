@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::ast::{Expr, Kind};
 use super::checker::{check, display};
+use super::cost;
 use super::eval::Evaluator;
 use super::fieldpath;
 use super::library::Patterns;
@@ -88,7 +89,7 @@ impl CelRules {
         let node = schema.node();
         let mut any = !node.rules.is_empty();
         if any && let Some(ty) = declared(schema, is_resource) {
-            let compiled = node.rules.iter().map(|rule| compile(rule, &ty, schema)).collect();
+            let compiled = node.rules.iter().map(|rule| compile(rule, &ty, schema, is_resource)).collect();
             self.by_node.insert(schema.id(), compiled);
         }
         let mut below = |rules: &mut Self, id: u32| {
@@ -107,8 +108,8 @@ impl CelRules {
     }
 }
 
-fn compile(rule: &Rule, ty: &Ty<'_>, schema: SchemaRef<'_>) -> CompiledRule {
-    let checked = check_rule(rule, ty);
+fn compile<'a>(rule: &Rule, ty: &Ty<'a>, schema: SchemaRef<'a>, is_resource: bool) -> CompiledRule {
+    let checked = check_rule(rule, ty, schema, is_resource);
     let program = match checked.error {
         Some(error) => Err(error),
         None => parse(&rule.rule)
@@ -129,6 +130,13 @@ fn compile(rule: &Rule, ty: &Ty<'_>, schema: SchemaRef<'_>) -> CompiledRule {
     CompiledRule { rule: rule.clone(), program, message, uses_old_self: checked.uses_old_self, field_path }
 }
 
+/// What checking the rules of a node found.
+pub(crate) struct Checked {
+    pub(crate) rules: Vec<RuleFault>,
+    /// How often the node can be in an object at most, when nothing around it says.
+    pub(crate) most_often: u64,
+}
+
 /// What checking a rule found.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct RuleFault {
@@ -138,15 +146,20 @@ pub(crate) struct RuleFault {
     pub(crate) message_error: Option<String>,
     /// Whether it is a transition rule.
     pub(crate) uses_old_self: bool,
+    /// The most that running it once costs.
+    pub(crate) cost: u64,
+    /// The same of its `messageExpression`, if it has one that compiles.
+    pub(crate) message_cost: Option<u64>,
 }
 
 /// Checks the rules of one node; none if rules cannot see values of this node at all.
-pub(crate) fn check_rules(schema: SchemaRef<'_>, is_resource: bool) -> Option<Vec<RuleFault>> {
+pub(crate) fn check_rules(schema: SchemaRef<'_>, is_resource: bool) -> Option<Checked> {
     let ty = declared(schema, is_resource)?;
-    Some(schema.node().rules.iter().map(|rule| check_rule(rule, &ty)).collect())
+    let rules = schema.node().rules.iter().map(|rule| check_rule(rule, &ty, schema, is_resource)).collect();
+    Some(Checked { rules, most_often: cost::most_often(schema, is_resource) })
 }
 
-fn check_rule(rule: &Rule, ty: &Ty<'_>) -> RuleFault {
+fn check_rule<'a>(rule: &Rule, ty: &Ty<'a>, schema: SchemaRef<'a>, is_resource: bool) -> RuleFault {
     let mut found = RuleFault::default();
     if rule.rule.trim().is_empty() {
         return found;
@@ -157,7 +170,13 @@ fn check_rule(rule: &Rule, ty: &Ty<'_>) -> RuleFault {
     };
     let variables = [("self", ty.clone()), ("oldSelf", old_self)];
     let type_of = |source: &str| match parse(source) {
-        Ok(expr) => check(&expr, &variables).map(|ty| (expr, ty)).map_err(|faults| display(source, &faults)),
+        Ok(expr) => match check(&expr, &variables) {
+            Ok(types) => {
+                let (ty, cost) = (types.of(&expr), cost::estimate(&expr, &types, schema, is_resource));
+                Ok((expr, ty, cost))
+            }
+            Err(faults) => Err(display(source, &faults)),
+        },
         Err(fault) => Err(display(source, &[fault])),
     };
     match type_of(&rule.rule) {
@@ -165,7 +184,7 @@ fn check_rule(rule: &Rule, ty: &Ty<'_>) -> RuleFault {
             found.error = Some(format!("compilation failed: {error}"));
             return found;
         }
-        Ok((expr, ty)) => {
+        Ok((expr, ty, cost)) => {
             if ty != Ty::Bool {
                 found.error = Some("cel expression must evaluate to a bool".into());
                 return found;
@@ -175,14 +194,15 @@ fn check_rule(rule: &Rule, ty: &Ty<'_>) -> RuleFault {
                 return found;
             }
             found.uses_old_self = expr.uses("oldSelf");
+            found.cost = cost;
         }
     }
     if let Some(source) = rule.message_expression.as_deref().filter(|source| !source.is_empty()) {
-        found.message_error = match type_of(source) {
-            Err(error) => Some(format!("messageExpression compilation failed: {error}")),
-            Ok((_, Ty::String)) => None,
-            Ok(_) => Some("messageExpression must evaluate to a string".into()),
-        };
+        match type_of(source) {
+            Err(error) => found.message_error = Some(format!("messageExpression compilation failed: {error}")),
+            Ok((_, Ty::String, cost)) => found.message_cost = Some(cost),
+            Ok(_) => found.message_error = Some("messageExpression must evaluate to a string".into()),
+        }
     }
     found
 }

@@ -105,7 +105,7 @@ impl<'a> Object<'a> {
 }
 
 /// Whether the schema of a resource spells out type and name, and so need not be helped.
-fn has_full_metadata(schema: SchemaRef<'_>) -> bool {
+pub(super) fn has_full_metadata(schema: SchemaRef<'_>) -> bool {
     let is = |node: Option<&Node>, ty| node.is_some_and(|node| node.ty == Some(ty));
     let of = |schema: Option<SchemaRef<'_>>, ty| is(schema.map(SchemaRef::node), ty);
     let metadata = schema.property("metadata");

@@ -48,7 +48,7 @@ pub fn validate_crd(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
             errors.push(FieldError::invalid(&Path::new("metadata.name"), name, detail));
         }
     }
-    spec_errors(spec, &Path::new("spec"), &mut errors);
+    spec_errors(spec, old.map(|old| at(old, "spec")), &Path::new("spec"), &mut errors);
     if let Some(old) = old {
         immutable(crd, old, &mut errors);
     }
@@ -99,7 +99,16 @@ impl<'a> Versions<'a> {
     }
 }
 
-fn spec_errors(spec: &Value, path: &Path, errors: &mut Vec<FieldError>) {
+/// Whether a version had the same schema before.
+fn is_unchanged(spec: &Value, old: Option<&Value>, version: &str) -> bool {
+    let schema = |spec: &Value| {
+        let versions = at(spec, "versions").as_array().into_iter().flatten();
+        versions.into_iter().find(|known| text(known, "name") == version).map(|known| at(known, "schema").clone())
+    };
+    old.is_some_and(|old| schema(old).is_some() && schema(old) == schema(spec))
+}
+
+fn spec_errors(spec: &Value, old: Option<&Value>, path: &Path, errors: &mut Vec<FieldError>) {
     let group = text(spec, "group");
     let group_path = path.child("group");
     let wrong = dns1123_subdomain(group);
@@ -143,7 +152,8 @@ fn spec_errors(spec: &Value, path: &Path, errors: &mut Vec<FieldError>) {
         errors.extend(parts::deprecation(version, &path));
         let own = openapi(version.get("schema"));
         let status = has_status(subresources.or(version.get("subresources")));
-        schema_errors(own.as_ref(), status, &path.child("schema.openAPIV3Schema"), errors);
+        let unchanged = is_unchanged(spec, old, name);
+        schema_errors(own.as_ref(), status, unchanged, &path.child("schema.openAPIV3Schema"), errors);
         errors.extend(parts::subresources(version.get("subresources"), &path.child("subresources")));
         errors.extend(parts::columns(version.get("additionalPrinterColumns"), &path.child("additionalPrinterColumns")));
         let own = own.or_else(|| shared_openapi.clone());
@@ -153,14 +163,22 @@ fn spec_errors(spec: &Value, path: &Path, errors: &mut Vec<FieldError>) {
     counts(&versions, path, errors);
     names(spec, path, errors);
     let any_status = has_status(subresources) || versions.each.iter().any(|v| has_status(v.get("subresources")));
-    schema_errors(shared_openapi.as_ref(), any_status, &path.child("validation.openAPIV3Schema"), errors);
+    let first = versions.each.first().and_then(|first| first.get("name")).and_then(Value::as_str).unwrap_or_default();
+    let unchanged = is_unchanged(spec, old, first);
+    schema_errors(shared_openapi.as_ref(), any_status, unchanged, &path.child("validation.openAPIV3Schema"), errors);
     errors.extend(parts::subresources(subresources, &path.child("subresources")));
     errors.extend(parts::columns(columns, &path.child("additionalPrinterColumns")));
     errors.extend(parts::selectable(selectable, shared_openapi.as_ref(), &path.child("selectableFields")));
     errors.extend(parts::conversion(spec.get("conversion"), &path.child("conversion")));
 }
 
-fn schema_errors(openapi: Option<&Value>, has_status: bool, path: &Path, errors: &mut Vec<FieldError>) {
+fn schema_errors(
+    openapi: Option<&Value>,
+    has_status: bool,
+    is_unchanged: bool,
+    path: &Path,
+    errors: &mut Vec<FieldError>,
+) {
     let Some(openapi) = openapi else { return };
     if has_status && let Some(map) = openapi.as_object() {
         let said = |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && value != "";
@@ -179,7 +197,7 @@ fn schema_errors(openapi: Option<&Value>, has_status: bool, path: &Path, errors:
             errors.push(internal::invalid(path, internal::schema(openapi), detail));
         }
     }
-    errors.extend(validate_crd_schema(openapi, path));
+    errors.extend(validate_crd_schema(openapi, path, is_unchanged));
 }
 
 fn counts(versions: &Versions<'_>, path: &Path, errors: &mut Vec<FieldError>) {

@@ -2,20 +2,28 @@
 
 use serde_json::{Map, Value};
 
+use super::budget::{self, Budget};
 use super::internal;
 use crate::Schema;
-use crate::cel::{check_rules, fieldpath};
+use crate::cel::{Checked, check_rules, fieldpath};
 use crate::field::{FieldError, Path};
 use crate::schema::SchemaRef;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const REASONS: [&str; 4] = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// What is wrong. Rules are checked only where `schema` is given: types must be sound for that.
-pub(super) fn validate(openapi: &Value, schema: Option<SchemaRef<'_>>, path: &Path) -> Vec<FieldError> {
-    let mut found = Found::default();
-    found.walk(openapi, schema, path, &Around { root: true, ..Around::default() });
+/// What is wrong. Rules are checked only where `schema` is given: types must be sound for that. Of rules that are there
+/// already only what they cost together is judged.
+pub(super) fn validate(
+    openapi: &Value,
+    schema: Option<SchemaRef<'_>>,
+    path: &Path,
+    is_unchanged: bool,
+) -> Vec<FieldError> {
+    let mut found = Found { is_unchanged, ..Found::default() };
+    found.walk(openapi, schema, path, &Around { root: true, copies: Some(1), ..Around::default() });
     found.of_schema.append(&mut found.of_rules);
+    found.of_schema.extend(found.budget.errors(path));
     found.of_schema
 }
 
@@ -29,11 +37,15 @@ struct Around {
     no_defaults: Option<String>,
     /// The nearest schema above whose items cannot be told apart over time.
     uncorrelated: Option<Path>,
+    /// How often the value can be in an object, if all lists and maps around it say how long they may be.
+    copies: Option<u64>,
 }
 
 impl Around {
-    fn inside(&self) -> Self {
-        Self { root: false, ..self.clone() }
+    /// What surrounds what is inside of a schema.
+    fn inside(&self, map: &Map<String, Value>) -> Self {
+        let copies = self.copies.zip(budget::copies(map)).map(|(outer, inner)| outer.saturating_mul(inner));
+        Self { root: false, copies, ..self.clone() }
     }
 }
 
@@ -41,6 +53,8 @@ impl Around {
 struct Found {
     of_schema: Vec<FieldError>,
     of_rules: Vec<FieldError>,
+    budget: Budget,
+    is_unchanged: bool,
 }
 
 fn text<'a>(map: &'a Map<String, Value>, key: &str) -> &'a str {
@@ -114,14 +128,14 @@ impl Found {
             if has_properties && *additional != Value::Bool(true) {
                 self.add(FieldError::forbidden(&at, "additionalProperties and properties are mutual exclusive"));
             }
-            let mut around = around.inside();
+            let mut around = around.inside(map);
             if around.in_meta {
                 around.no_defaults = Some("inside additionalProperties applying to object metadata".into());
             }
             self.walk(additional, schema.and_then(SchemaRef::additional), &at, &around);
         }
         for (name, child) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            let mut inside = around.inside();
+            let mut inside = around.inside(map);
             let is_resource = around.root || flag(map, "x-kubernetes-embedded-resource");
             if is_resource && matches!(name.as_str(), "metadata" | "kind" | "apiVersion") {
                 inside.in_meta = true;
@@ -133,15 +147,15 @@ impl Found {
             self.walk(child, schema, &path.child("properties").key(name), &inside);
         }
         if let Some(not) = map.get("not") {
-            self.walk(not, None, &path.child("not"), &around.inside());
+            self.walk(not, None, &path.child("not"), &around.inside(map));
         }
         for key in ["allOf", "oneOf", "anyOf"] {
             for (i, child) in map.get(key).and_then(Value::as_array).into_iter().flatten().enumerate() {
-                self.walk(child, None, &path.child(key).index(i), &around.inside());
+                self.walk(child, None, &path.child(key).index(i), &around.inside(map));
             }
         }
         if let Some(items) = map.get("items") {
-            let mut inside = around.inside();
+            let mut inside = around.inside(map);
             if text(map, "x-kubernetes-list-type") != "map" && inside.uncorrelated.is_none() {
                 inside.uncorrelated = Some(path.clone());
             }
@@ -301,18 +315,24 @@ impl Found {
             return;
         };
         let is_resource = around.root || schema.node().embedded_resource;
-        let Some(checked) = check_rules(schema, is_resource) else {
+        let Some(Checked { rules: checked, most_often }) = check_rules(schema, is_resource) else {
             let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: \
                           unable to convert structural schema to CEL declarations";
             self.of_rules.push(FieldError::internal(&path.child("x-kubernetes-validations"), detail));
             return;
         };
+        let copies = around.copies.unwrap_or(most_often);
         for (i, (rule, fault)) in rules.iter().zip(checked).enumerate() {
+            let cost = fault.cost.saturating_mul(copies);
+            self.spend("estimated rule cost", cost, &at(i).child("rule"));
             if let Some(error) = fault.error {
                 self.of_rules.push(internal::invalid(&at(i).child("rule"), internal::rule(rule), error));
             }
             if let Some(error) = fault.message_error {
                 self.of_rules.push(internal::invalid(&at(i).child("messageExpression"), internal::rule(rule), error));
+            }
+            if let Some(cost) = fault.message_cost {
+                self.spend("estimated messageExpression cost", cost, &at(i).child("messageExpression"));
             }
             if fault.uses_old_self {
                 if let Some(above) = &around.uncorrelated {
@@ -326,6 +346,13 @@ impl Found {
                 self.of_rules.push(FieldError::invalid(&at(i).child("optionalOldSelf"), optional, detail));
             }
         }
+    }
+
+    /// Notes what an expression costs, and refuses it if that is too much for one.
+    fn spend(&mut self, what: &str, cost: u64, path: &Path) {
+        let error = budget::too_much_for_one(what, cost).filter(|_| !self.is_unchanged);
+        self.of_rules.extend(error.map(|detail| FieldError::forbidden(path, detail)));
+        self.budget.spend(path, cost);
     }
 
     /// The parts of a rule that can be judged without compiling it.

@@ -5,10 +5,12 @@
 //!   parts        names, columns, subresources, selectable fields, conversion
 //!   structural   whether a schema is structural
 //!   keywords     what may be said in a schema, and whether its CEL rules compile
+//!   budget       what rules may cost
 //!   defaults     whether the defaults in a schema fit it
 //!   internal     values as the server prints them in its complaints
 //! ```
 
+mod budget;
 mod defaults;
 mod definition;
 mod internal;
@@ -24,8 +26,8 @@ use crate::Schema;
 use crate::field::{FieldError, Path};
 
 /// Whether a schema may be the schema of a version. `path` is where it stands, as
-/// `spec.validation.openAPIV3Schema`.
-pub fn validate_crd_schema(openapi: &Value, path: &Path) -> Vec<FieldError> {
+/// `spec.validation.openAPIV3Schema`; `is_unchanged` that it has been accepted before.
+pub fn validate_crd_schema(openapi: &Value, path: &Path, is_unchanged: bool) -> Vec<FieldError> {
     if crate::too_deep(openapi) {
         return vec![FieldError::invalid(path, &Value::from(""), "is nested too deeply")];
     }
@@ -48,7 +50,7 @@ pub fn validate_crd_schema(openapi: &Value, path: &Path) -> Vec<FieldError> {
         }
     }
     let rules_schema = parsed.as_ref().ok().filter(|_| check_rules).map(Schema::root);
-    errors.extend(keywords::validate(openapi, rules_schema, path));
+    errors.extend(keywords::validate(openapi, rules_schema, path, is_unchanged));
     if let (true, Some(reason)) = (errors.is_empty(), unreadable) {
         errors.push(FieldError::invalid(path, &Value::from(""), reason));
     }

@@ -3,38 +3,36 @@
 use std::sync::Arc;
 
 use base64::Engine;
-use http::{HeaderMap, HeaderValue, Response, header};
+use http::{HeaderValue, Response, header};
 use serde_json::{Value, json};
 
 use crate::api::Inner;
 use crate::registry::{self, Group, Served};
-use crate::respond::{self, Body, Representation};
-
-const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+use crate::respond::{self, Body, Form, Representation};
 
 /// `/api`: the versions of the core group.
-pub(super) fn core(api: &Inner, headers: &HeaderMap, representation: &Representation) -> Response<Body> {
-    if wants_aggregated(headers) {
+pub(super) fn core(api: &Inner, representation: &Representation) -> Response<Body> {
+    if representation.form == Form::Aggregated {
         let groups: Vec<_> = all_groups(api).into_iter().filter(|(name, _)| name.is_empty()).collect();
-        return aggregated(&groups);
+        return aggregated(&groups, representation);
     }
     let value = json!({
         "kind": "APIVersions",
         "versions": ["v1"],
         "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}],
     });
-    respond::plain(200, representation, &value)
+    respond::plain(200, representation, value)
 }
 
 /// `/apis`: the named groups.
-pub(super) fn groups(api: &Inner, headers: &HeaderMap, representation: &Representation) -> Response<Body> {
+pub(super) fn groups(api: &Inner, representation: &Representation) -> Response<Body> {
     let groups: Vec<_> = all_groups(api).into_iter().filter(|(name, _)| !name.is_empty()).collect();
-    if wants_aggregated(headers) {
-        return aggregated(&groups);
+    if representation.form == Form::Aggregated {
+        return aggregated(&groups, representation);
     }
     let listed: Vec<Value> = groups.iter().map(|(name, group)| group_value(name, group)).collect();
     let value = json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": listed});
-    respond::plain(200, representation, &value)
+    respond::plain(200, representation, value)
 }
 
 /// `/apis/<group>`.
@@ -137,33 +135,18 @@ fn group_value(name: &str, group: &Group) -> Value {
     json!({"name": name, "versions": versions, "preferredVersion": versions.first()})
 }
 
-/// Whether the client takes nothing but forms of discovery that there are not.
-pub(super) fn wants_unknown_form(headers: &HeaderMap) -> bool {
-    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    accepted.contains("as=") && !wants_aggregated(headers) && accepted.split(',').all(|clause| clause.contains("as="))
-}
-
-/// Whether the client takes nothing but aggregated discovery.
-pub(super) fn wants_only_aggregated(headers: &HeaderMap) -> bool {
-    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    wants_aggregated(headers) && accepted.split(',').all(|clause| clause.contains("as=APIGroupDiscoveryList"))
-}
-
-fn wants_aggregated(headers: &HeaderMap) -> bool {
-    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    accepted.split(',').any(|clause| {
-        clause.contains("as=APIGroupDiscoveryList") && clause.contains("v=v2") && !clause.contains("v=v2beta1")
-    })
-}
-
-fn aggregated(groups: &[(Arc<str>, Group)]) -> Response<Body> {
+fn aggregated(groups: &[(Arc<str>, Group)], representation: &Representation) -> Response<Body> {
     let items: Vec<Value> = groups.iter().map(|(name, group)| aggregated_group(name, group)).collect();
     let value = json!({
         "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items,
     });
-    let mut response = respond::plain(200, &Representation::json(), &value);
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(AGGREGATED));
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
+    let mut response = respond::plain(200, representation, value);
+    let headers = response.headers_mut();
+    let media = headers.get(header::CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
+    if let Ok(media) = HeaderValue::from_str(&format!("{media};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")) {
+        headers.insert(header::CONTENT_TYPE, media);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
     response
 }
 

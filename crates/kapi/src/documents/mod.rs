@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::api::Inner;
 use crate::request::Query;
-use crate::respond::{self, Body, Representation};
+use crate::respond::{self, Body, Endpoint, Representation};
 use crate::status::Status;
 
 /// Answers a request for a path that is no resource.
@@ -26,24 +26,32 @@ pub(crate) fn answer(
     if !matches!(method.as_str(), "GET" | "HEAD") {
         return Err(Status::method_refused());
     }
-    let representation = Representation::of(headers, query).unwrap_or_else(|_| Representation::json());
-    // Aggregated discovery is told at the two roots only.
-    let below = parts.len() > 1 && discovery::wants_only_aggregated(headers);
-    if (below || discovery::wants_unknown_form(headers)) && matches!(parts.first(), Some(&("api" | "apis"))) {
-        return Err(Status::no_such_form());
-    }
+    let known_group = |group: &str| crate::registry::builtin().0.contains_key(group);
+    let endpoint = match parts.as_slice() {
+        ["api"] => Some(Endpoint::CoreRoot),
+        ["apis"] => Some(Endpoint::GroupsRoot),
+        ["api", _] => Some(Endpoint::Discovery),
+        ["apis", group, _] if known_group(group) => Some(Endpoint::Discovery),
+        ["apis", ..] => Some(Endpoint::Group),
+        ["version"] => Some(Endpoint::Json),
+        _ => None,
+    };
+    let representation = match endpoint {
+        Some(endpoint) => Representation::of(headers, query, endpoint)?,
+        None => Representation::json(),
+    };
     let found = match parts.as_slice() {
         ["metrics"] => {
             let media = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
             return Ok(respond::text(200, media, crate::metrics::text(api)));
         }
         ["version"] => Some(version(api)),
-        ["api"] => return Ok(discovery::core(api, headers, &representation)),
-        ["apis"] => return Ok(discovery::groups(api, headers, &representation)),
+        ["api"] => return Ok(discovery::core(api, &representation)),
+        ["apis"] => return Ok(discovery::groups(api, &representation)),
         ["apis", group] => discovery::group(api, group),
         ["api", version] => discovery::resources(api, "", version),
         ["apis", group, version] => discovery::resources(api, group, version),
-        ["openapi", "v2"] => return openapi::v2(api, headers),
+        ["openapi", "v2"] => return Ok(openapi::v2(api, headers)),
         ["openapi", "v3"] => {
             return Ok(respond::text(200, "text/plain; charset=utf-8", openapi::index(api).to_string()));
         }
@@ -57,7 +65,6 @@ pub(crate) fn answer(
         ),
         _ => None,
     };
-    let known_group = |group: &str| crate::registry::builtin().0.contains_key(group);
     if found.is_none() {
         match parts.as_slice() {
             ["api", _] => return Err(Status::no_such_path()),
@@ -66,7 +73,7 @@ pub(crate) fn answer(
         }
     }
     Ok(match found {
-        Some(value) => respond::plain(200, &representation, &value),
+        Some(value) => respond::plain(200, &representation, value),
         None => respond::text(404, "text/plain; charset=utf-8", "404 page not found\n"),
     })
 }

@@ -12,7 +12,6 @@ use serde_json::{Map, Value, json};
 use crate::api::Inner;
 use crate::registry::{self, Served};
 use crate::respond::{self, Body};
-use crate::status::Status;
 
 /// `/openapi/v3`: where the documents are. The hash in an address changes with what is behind it.
 pub(super) fn index(api: &Inner) -> Value {
@@ -80,12 +79,12 @@ fn accepts_json(headers: &HeaderMap) -> bool {
 }
 
 /// `/openapi/v2`, in JSON alone.
-pub(super) fn v2(api: &Inner, headers: &HeaderMap) -> Result<Response<Body>, Status> {
+pub(super) fn v2(api: &Inner, headers: &HeaderMap) -> Response<Body> {
     if !accepts_json(headers) && accepts(headers, V2_PROTOBUF) {
-        return Ok(respond::text(200, V2_PROTOBUF_ANSWER, V2_OUTLINE));
+        return respond::text(200, V2_PROTOBUF_ANSWER, V2_OUTLINE);
     }
     if !accepts_json(headers) {
-        return Err(Status::not_acceptable("application/json"));
+        return respond::empty(406);
     }
     let custom = api.custom();
     let found: Vec<Arc<Served>> = registry::builtin().all().chain(custom.all()).cloned().collect();
@@ -96,7 +95,7 @@ pub(super) fn v2(api: &Inner, headers: &HeaderMap) -> Result<Response<Body>, Sta
         served.custom.as_ref().map(|_| component_name(&resource.group, &resource.version, &resource.kind))
     }));
     let components = names.filter_map(|name| component(&described, &found, &name).map(|schema| (name, schema)));
-    Ok(respond::text(200, "application/json", document_v2(&resources, components)))
+    respond::text(200, "application/json", document_v2(&resources, components))
 }
 
 /// The schema called `name`, with descriptions.

@@ -276,9 +276,12 @@ impl DeleteOptions {
 
 fn from_body(call: &Call) -> Result<Value, Status> {
     let format = Format::of(call.header(http::header::CONTENT_TYPE))?;
-    let decoded = decode::read(&call.body, format).map_err(|error| {
-        let text = String::from_utf8_lossy(&call.body);
-        Status::bad_request(format!("couldn't get version/kind; json parse error: {error} ({text})"))
+    let decoded = decode::read(&call.body, format).map_err(|error| match format {
+        Format::Protobuf => Status::unexplained(error),
+        Format::Json | Format::Yaml => {
+            let text = String::from_utf8_lossy(&call.body);
+            Status::bad_request(format!("couldn't get version/kind; json parse error: {error} ({text})"))
+        }
     })?;
     check_types(&decoded.value)?;
     match decoded.value.get("kind").and_then(Value::as_str) {

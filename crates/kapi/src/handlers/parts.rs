@@ -71,7 +71,7 @@ pub(super) async fn bind(call: &mut Call) -> Result<Answer, Status> {
     let uid = object::uid(&binding).to_owned();
     let (named, name, now) = (call.served.clone(), call.target.name.clone(), call.timestamp());
     let preconditions = Preconditions { uid: (!uid.is_empty()).then_some(uid), revision: None };
-    let change = Change { aspect: Aspect::Part("binding"), way: Way::Patch, preconditions };
+    let change = Change { aspect: Aspect::BINDING, way: Way::Patch, preconditions };
     write::modify(call, &change, |_, live| {
         let conflict = |why: String| Status::conflict(named.named_sub("binding"), &name, why);
         if object::is_deleting(live) {
@@ -80,8 +80,14 @@ pub(super) async fn bind(call: &mut Call) -> Result<Answer, Status> {
         if let Some(taken) = live.pointer("/spec/nodeName").and_then(Value::as_str).filter(|taken| !taken.is_empty()) {
             return Err(conflict(format!("pod {name} is already assigned to node {taken:?}")));
         }
+        let gates = live.pointer("/spec/schedulingGates").and_then(Value::as_array);
+        if gates.is_some_and(|gates| !gates.is_empty()) {
+            return Err(conflict(format!("pod {name} has non-empty .spec.schedulingGates")));
+        }
         let mut new = live.clone();
         new["spec"]["nodeName"] = node.as_str().into();
+        add_metadata(&mut new, &binding, "annotations", true);
+        add_metadata(&mut new, &binding, "labels", false);
         set_condition(&mut new, "PodScheduled", &now);
         Ok(new)
     })
@@ -98,6 +104,15 @@ pub(super) async fn bind_by_name(call: &mut Call) -> Result<Answer, Status> {
     call.target.subresource = "binding".to_owned();
     call.served = call.api.find("", "v1", "pods").ok_or_else(Status::no_such_path)?;
     bind(call).await
+}
+
+/// Adds the labels or annotations of a binding to its pod.
+fn add_metadata(pod: &mut Value, binding: &Value, field: &str, overwrite: bool) {
+    for (key, value) in binding["metadata"][field].as_object().into_iter().flatten() {
+        if overwrite || pod["metadata"][field].get(key).is_none() {
+            pod["metadata"][field][key] = value.clone();
+        }
+    }
 }
 
 fn set_condition(pod: &mut Value, name: &str, now: &str) {

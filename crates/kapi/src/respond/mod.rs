@@ -11,7 +11,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 
-pub(crate) use negotiate::{Form, Representation};
+pub(crate) use negotiate::{Endpoint, Form, Media, Representation};
 
 use crate::call::{Answer, Call, Document, List};
 use crate::object::prefix_length;
@@ -23,39 +23,29 @@ pub type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
 
 /// Puts an answer into the form the client asked for.
 pub(crate) fn respond(call: &Call, representation: &Representation, answer: Answer) -> Result<Response<Body>, Status> {
+    let now = call.now.as_second();
     let mut response = match answer {
         Answer::Object { code, object } => {
-            let bytes = match representation.form {
-                Form::Object => object.into_bytes(),
-                Form::Table(ref options) => {
+            let shown = match &representation.form {
+                Form::Table(options) => {
                     let value = object.into_value()?;
-                    let revision = crate::object::meta(&value, "resourceVersion").to_owned();
-                    let meta = json!({"resourceVersion": revision});
-                    encode(&table::table(
-                        &call.served,
-                        options,
-                        meta,
-                        std::slice::from_ref(&value),
-                        call.now.as_second(),
-                    ))
+                    let meta = json!({"resourceVersion": crate::object::meta(&value, "resourceVersion")});
+                    table::table(&call.served, options, meta, std::slice::from_ref(&value), now).into()
                 }
-                Form::Partial { .. } => encode(&partial::object(object.into_value()?)),
+                Form::Partial(options) => partial::one(&call.served, object.into_value()?, *options)?.into(),
+                Form::Object | Form::Aggregated => object,
             };
-            document(code, representation, bytes)
+            document(code, representation, shown)?
         }
-        Answer::List(list) => document(200, representation, list_bytes(call, representation, list)?),
+        Answer::List(list) => respond_list(call, representation, &list)?,
         Answer::Plain { code, value } => match &representation.form {
             Form::Table(options) if value["kind"] == "Scale" => {
                 let scales = kapi_kinds::columns("autoscaling", "Scale");
-                document(
-                    code,
-                    representation,
-                    encode(&table::of_columns(&scales, options, &value, call.now.as_second())),
-                )
+                document(code, representation, table::of_columns(&scales, options, &value, now).into())?
             }
-            _ => document(code, representation, encode(&value)),
+            _ => document(code, representation, value.into())?,
         },
-        Answer::Watch(watch) => stream::stream(*watch, representation, call.now.as_second()),
+        Answer::Watch(watch) => stream::stream(*watch, representation, now),
     };
     warn(&mut response, &call.warnings);
     Ok(response)
@@ -73,7 +63,7 @@ pub(crate) fn warn(response: &mut Response<Body>, warnings: &[String]) {
 
 /// A failure as a response.
 pub(crate) fn failure(status: &Status, representation: &Representation) -> Response<Body> {
-    let mut response = document(status.code, representation, encode(&status.to_value()));
+    let mut response = plain(status.code, representation, status.to_value());
     let retry = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
     if retry > 0
         && let Ok(value) = HeaderValue::from_str(&retry.to_string())
@@ -83,9 +73,10 @@ pub(crate) fn failure(status: &Status, representation: &Representation) -> Respo
     response
 }
 
-/// A document that belongs to no resource.
-pub(crate) fn plain(code: u16, representation: &Representation, value: &Value) -> Response<Body> {
-    document(code, representation, encode(value))
+/// A document that belongs to no resource. What cannot be encoded as asked is told in JSON.
+pub(crate) fn plain(code: u16, representation: &Representation, value: Value) -> Response<Body> {
+    document(code, representation, value.into())
+        .unwrap_or_else(|status| text(status.code, JSON, encode(&status.to_value())))
 }
 
 /// Bare text, as health checks answer.
@@ -103,13 +94,22 @@ pub(crate) fn empty(code: u16) -> Response<Body> {
     response
 }
 
-fn document(code: u16, representation: &Representation, bytes: Bytes) -> Response<Body> {
-    if representation.yaml {
-        let yaml = serde_json::from_slice::<Value>(&bytes).ok().and_then(|value| kernel::yaml::to_string(&value).ok());
-        return text(code, "application/yaml", yaml.unwrap_or_default());
-    }
-    let bytes = if representation.pretty { pretty(&bytes) } else { bytes };
-    text(code, "application/json", bytes)
+const JSON: &str = "application/json";
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+fn document(code: u16, representation: &Representation, document: Document) -> Result<Response<Body>, Status> {
+    Ok(match representation.media {
+        Media::Json if representation.pretty => text(code, JSON, pretty(&document.into_bytes())),
+        Media::Json => text(code, JSON, document.into_bytes()),
+        Media::Yaml => {
+            let yaml = kernel::yaml::to_string(&document.into_value()?).map_err(Status::internal)?;
+            text(code, "application/yaml", yaml)
+        }
+        Media::Protobuf => {
+            let encoded = kapi_proto::encode(&document.into_value()?).map_err(Status::internal)?;
+            text(code, PROTOBUF, encoded)
+        }
+    })
 }
 
 fn pretty(bytes: &Bytes) -> Bytes {
@@ -136,22 +136,22 @@ fn list_meta(list: &List, custom: bool) -> Value {
     meta
 }
 
-fn list_bytes(call: &Call, representation: &Representation, list: List) -> Result<Bytes, Status> {
-    let custom = call.served.custom.is_some() && representation.form == Form::Object;
-    let meta = list_meta(&list, custom);
-    let parsed = |items: &[Bytes]| items.iter().map(|bytes| crate::object::parse(bytes)).collect::<Result<Vec<_>, _>>();
-    match &representation.form {
-        Form::Object => Ok(joined(&call.served, &meta, &list.items)),
-        Form::Table(options) => {
-            Ok(encode(&table::table(&call.served, options, meta, &parsed(&list.items)?, call.now.as_second())))
+fn respond_list(call: &Call, representation: &Representation, list: &List) -> Result<Response<Body>, Status> {
+    let Call { served, now, .. } = call;
+    let custom = served.custom.is_some() && representation.form == Form::Object;
+    let meta = list_meta(list, custom);
+    let parsed = || list.items.iter().map(|bytes| crate::object::parse(bytes)).collect::<Result<Vec<_>, _>>();
+    let shown = match &representation.form {
+        Form::Table(options) => table::table(served, options, meta, &parsed()?, now.as_second()).into(),
+        Form::Partial(options) => partial::list(call, meta, list, *options)?.into(),
+        Form::Object | Form::Aggregated if representation.media == Media::Protobuf => {
+            let kind = &served.resource.list_kind;
+            let encoded = kapi_proto::encode_list(&served.api_version, kind, &meta, parsed()?);
+            return Ok(text(200, PROTOBUF, encoded.map_err(Status::internal)?));
         }
-        Form::Partial { .. } => {
-            let items: Vec<Value> = parsed(&list.items)?.into_iter().map(partial::object).collect();
-            Ok(encode(&json!({
-                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta, "items": items,
-            })))
-        }
-    }
+        Form::Object | Form::Aggregated => Document::Bytes(joined(served, &meta, &list.items)),
+    };
+    document(200, representation, shown)
 }
 
 /// A list put together from stored documents without parsing them. Items of built-in kinds carry no kind of their own.

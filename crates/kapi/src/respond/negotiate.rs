@@ -1,4 +1,4 @@
-//! What the client accepts.
+//! What the client accepts, and what of it there is.
 
 use http::{HeaderMap, header};
 
@@ -9,8 +9,16 @@ use crate::status::Status;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Representation {
     pub(crate) form: Form,
-    pub(crate) yaml: bool,
+    pub(crate) media: Media,
     pub(crate) pretty: bool,
+}
+
+/// The encoding of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Media {
+    Json,
+    Yaml,
+    Protobuf,
 }
 
 /// What to answer with.
@@ -20,14 +28,24 @@ pub(crate) enum Form {
     Object,
     /// Rows for people.
     Table(TableOptions),
-    /// Metadata alone; `list` when the list form was asked for.
-    Partial { list: bool },
+    /// Metadata alone.
+    Partial(PartialOptions),
+    /// All of discovery in one document.
+    Aggregated,
 }
 
 /// What a table holds beside its cells.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TableOptions {
     pub(crate) include: Include,
+    pub(crate) version: &'static str,
+}
+
+/// How metadata alone was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PartialOptions {
+    /// Whether it was asked for as a list.
+    pub(crate) list: bool,
     pub(crate) version: &'static str,
 }
 
@@ -39,36 +57,130 @@ pub(crate) enum Include {
     Object,
 }
 
-const AVAILABLE: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf, \
-     application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+/// What is asked for its representations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    /// A collection of a built-in kind, which can also be watched.
+    Collection,
+    /// Anything else of a built-in kind.
+    BuiltIn,
+    /// Custom resources, which are no protobuf.
+    Custom,
+    /// `/api`.
+    CoreRoot,
+    /// `/apis`.
+    GroupsRoot,
+    /// Other discovery of what is built in.
+    Discovery,
+    /// Discovery of what comes and goes.
+    Group,
+    /// A document that there is in JSON alone.
+    Json,
+}
+
+impl Endpoint {
+    fn has(self, media: Media, form: &Form) -> bool {
+        let resource = matches!(self, Self::Collection | Self::BuiltIn | Self::Custom);
+        match form {
+            Form::Object if self == Self::Json => media == Media::Json,
+            Form::Object => self != Self::Custom || media != Media::Protobuf,
+            Form::Table(_) => resource && media != Media::Protobuf,
+            Form::Partial(_) => resource,
+            Form::Aggregated => self.is_root(),
+        }
+    }
+
+    /// Whether all of discovery is told there.
+    fn is_root(self) -> bool {
+        matches!(self, Self::CoreRoot | Self::GroupsRoot)
+    }
+
+    /// What is named to those who accept no media type that there is. Some endpoints do not look at it beforehand.
+    fn available(self) -> Option<&'static str> {
+        match self {
+            Self::Collection => Some(
+                "application/json, application/yaml, application/vnd.kubernetes.protobuf, \
+                 application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
+            ),
+            Self::BuiltIn | Self::CoreRoot | Self::Discovery => {
+                Some("application/json, application/yaml, application/vnd.kubernetes.protobuf")
+            }
+            Self::Json => Some("application/json"),
+            Self::Custom | Self::GroupsRoot | Self::Group => None,
+        }
+    }
+}
 
 impl Representation {
     /// Plain JSON, for answers given before anything was negotiated.
     pub(crate) fn json() -> Self {
-        Self { form: Form::Object, yaml: false, pretty: false }
+        Self { form: Form::Object, media: Media::Json, pretty: false }
     }
 
-    /// What the Accept header asks for; the first thing listed that we have wins.
-    pub(crate) fn of(headers: &HeaderMap, query: &Query) -> Result<Self, Status> {
-        let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("*/*");
-        let pretty = is_pretty(headers, query);
-        let mut other_form = false;
-        for clause in by_preference(accepted) {
-            let mut parts = clause.split(';').map(str::trim);
-            let media = parts.next().unwrap_or_default();
-            let parameters: Vec<(&str, &str)> = parts.filter_map(|part| part.split_once('=')).collect();
-            let yaml = match media {
-                "application/json" | "*/*" | "" => false,
-                "application/yaml" => true,
-                _ => continue,
-            };
-            if let Some(form) = form(&parameters, query)? {
-                return Ok(Self { form, yaml, pretty });
-            }
-            other_form = true;
+    /// What the Accept header asks for; the most wanted thing that there is wins.
+    pub(crate) fn of(headers: &HeaderMap, query: &Query, endpoint: Endpoint) -> Result<Self, Status> {
+        let accepted = accepted(headers);
+        if let Some(available) = endpoint.available()
+            && !accepted.split(',').filter_map(named_media).any(|media| endpoint.has(media, &Form::Object))
+        {
+            return Err(Status::not_acceptable(available));
         }
-        Err(if other_form { Status::no_such_form() } else { Status::not_acceptable(AVAILABLE) })
+        let chosen = first(accepted, query, endpoint)?.ok_or_else(|| Status::no_such_form(&MEDIA))?;
+        Ok(Self { pretty: is_pretty(headers, query), ..chosen })
     }
+
+    /// In what to tell that something failed: as the client would have taken an object, else in JSON.
+    pub(crate) fn of_failure(headers: &HeaderMap, query: &Query) -> Self {
+        let chosen = first(accepted(headers), query, Endpoint::Group).ok().flatten();
+        Self { pretty: is_pretty(headers, query), ..chosen.unwrap_or_else(Self::json) }
+    }
+
+    /// The same for a watch, of which there is no YAML.
+    pub(crate) fn streamed(self) -> Result<Self, Status> {
+        const STREAMS: [&str; 2] =
+            ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+        if self.media == Media::Yaml { Err(Status::no_such_form(&STREAMS)) } else { Ok(self) }
+    }
+}
+
+/// The media types objects come in.
+const MEDIA: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+
+fn accepted(headers: &HeaderMap) -> &str {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if accepted.is_empty() { "*/*" } else { accepted }
+}
+
+/// The media type of a clause that names one, or any.
+fn named_media(clause: &str) -> Option<Media> {
+    match clause.split(';').next().unwrap_or_default().trim() {
+        "application/json" | "*/*" => Some(Media::Json),
+        "application/yaml" => Some(Media::Yaml),
+        "application/vnd.kubernetes.protobuf" => Some(Media::Protobuf),
+        _ => None,
+    }
+}
+
+/// The most wanted thing that there is. At the roots aggregated discovery goes before all else.
+fn first(accepted: &str, query: &Query, endpoint: Endpoint) -> Result<Option<Representation>, Status> {
+    let mut found = None;
+    for clause in by_preference(accepted) {
+        let mut parts = clause.split(';').map(str::trim);
+        let any_application = parts.next() == Some("application/*");
+        let Some(media) = named_media(clause).or(any_application.then_some(Media::Json)) else { continue };
+        let parameters: Vec<(&str, &str)> = parts.filter_map(|part| part.split_once('=')).collect();
+        if let Some(form) = form(&parameters, query)?
+            && endpoint.has(media, &form)
+        {
+            let settled = !endpoint.is_root() || form == Form::Aggregated;
+            let chosen = Representation { form, media, pretty: false };
+            if settled {
+                return Ok(Some(chosen));
+            }
+            found.get_or_insert(chosen);
+        }
+    }
+    Ok(found)
 }
 
 /// The media ranges of an Accept header, the most wanted first.
@@ -82,19 +194,23 @@ fn by_preference(accepted: &str) -> Vec<&str> {
     clauses
 }
 
-/// The form the parameters of a media range name; none when it is one we do not have.
+/// The form the parameters of a media range name; none when it is one that nobody has.
 fn form(parameters: &[(&str, &str)], query: &Query) -> Result<Option<Form>, Status> {
     let get = |key: &str| parameters.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
-    let Some(kind) = get("as") else { return Ok(Some(Form::Object)) };
-    let version = match (get("g"), get("v")) {
-        (Some("meta.k8s.io"), Some("v1")) => "meta.k8s.io/v1",
-        (Some("meta.k8s.io"), Some("v1beta1")) => "meta.k8s.io/v1beta1",
+    if get("stream").is_some_and(|stream| !matches!(stream, "" | "watch")) {
+        return Ok(None);
+    }
+    let version = match (get("as"), get("g"), get("v")) {
+        (None, None, None) => return Ok(Some(Form::Object)),
+        (Some("APIGroupDiscoveryList"), Some("apidiscovery.k8s.io"), Some("v2")) => return Ok(Some(Form::Aggregated)),
+        (_, Some("meta.k8s.io"), Some("v1")) => "meta.k8s.io/v1",
+        (_, Some("meta.k8s.io"), Some("v1beta1")) => "meta.k8s.io/v1beta1",
         _ => return Ok(None),
     };
-    Ok(match kind {
-        "Table" => Some(Form::Table(TableOptions { include: include(query)?, version })),
-        "PartialObjectMetadata" => Some(Form::Partial { list: false }),
-        "PartialObjectMetadataList" => Some(Form::Partial { list: true }),
+    Ok(match get("as") {
+        Some("Table") => Some(Form::Table(TableOptions { include: include(query)?, version })),
+        Some("PartialObjectMetadata") => Some(Form::Partial(PartialOptions { list: false, version })),
+        Some("PartialObjectMetadataList") => Some(Form::Partial(PartialOptions { list: true, version })),
         _ => None,
     })
 }
@@ -124,20 +240,65 @@ fn is_pretty(headers: &HeaderMap, query: &Query) -> bool {
 mod tests {
     use super::*;
 
-    fn of(accept: &'static str) -> Result<Representation, Status> {
+    fn chosen(accept: &'static str, endpoint: Endpoint) -> Result<(Media, &'static str), u16> {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, accept.parse().unwrap());
-        Representation::of(&headers, &Query::default())
+        let chosen = Representation::of(&headers, &Query::default(), endpoint).map_err(|status| status.code)?;
+        let form = match chosen.form {
+            Form::Object => "object",
+            Form::Table(_) => "table",
+            Form::Partial(_) => "partial",
+            Form::Aggregated => "aggregated",
+        };
+        Ok((chosen.media, form))
     }
 
     #[test]
-    fn the_first_form_we_have_wins() {
-        let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
-        assert!(matches!(of(kubectl).unwrap().form, Form::Table(_)));
-        let unknown = "application/json;as=Thing;v=v9;g=meta.k8s.io,application/json";
-        assert_eq!(of(unknown).unwrap().form, Form::Object);
-        assert_eq!(of("application/vnd.kubernetes.protobuf,application/json").unwrap().form, Form::Object);
-        assert_eq!(of("application/vnd.kubernetes.protobuf").unwrap_err().code, 406);
-        assert!(of("application/yaml").unwrap().yaml);
+    fn the_first_form_there_is_wins() {
+        use Endpoint::{BuiltIn, Collection, CoreRoot, Custom, Discovery, GroupsRoot};
+        use Media::{Json, Protobuf, Yaml};
+        const PROTOBUF_TABLE: &str = "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io";
+        const PROTOBUF_PARTIAL: &str =
+            "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
+        const AGGREGATED: &str =
+            "application/json,application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io";
+        for (accept, endpoint, expected) in [
+            ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", BuiltIn, Ok((Json, "table"))),
+            ("application/json;as=Thing;v=v9;g=meta.k8s.io,application/json", BuiltIn, Ok((Json, "object"))),
+            ("application/vnd.kubernetes.protobuf,application/json", BuiltIn, Ok((Protobuf, "object"))),
+            ("application/vnd.kubernetes.protobuf,application/json", Custom, Ok((Json, "object"))),
+            ("application/vnd.kubernetes.protobuf;q=0.3,application/json", BuiltIn, Ok((Json, "object"))),
+            ("application/vnd.kubernetes.protobuf", Custom, Err(406)),
+            (PROTOBUF_PARTIAL, Custom, Ok((Protobuf, "partial"))),
+            (PROTOBUF_TABLE, BuiltIn, Err(406)),
+            (AGGREGATED, CoreRoot, Ok((Json, "aggregated"))),
+            (AGGREGATED, GroupsRoot, Ok((Json, "aggregated"))),
+            ("application/yaml,application/json", GroupsRoot, Ok((Yaml, "object"))),
+            (AGGREGATED, Discovery, Ok((Json, "object"))),
+            ("application/json;stream=watch", Collection, Ok((Json, "object"))),
+            ("application/json;stream=thing", Collection, Err(406)),
+            ("application/yaml", BuiltIn, Ok((Yaml, "object"))),
+            ("application/*", Custom, Ok((Json, "object"))),
+            ("application/*", BuiltIn, Err(406)),
+            ("text/html", BuiltIn, Err(406)),
+            ("application/vnd.kubernetes.protobuf", Endpoint::Json, Err(406)),
+            ("application/vnd.kubernetes.protobuf,application/json", Endpoint::Json, Ok((Json, "object"))),
+        ] {
+            assert_eq!(chosen(accept, endpoint), expected, "{accept} of {endpoint:?}");
+        }
+    }
+
+    #[test]
+    fn failures_are_told_as_plainly_as_they_can_be_taken() {
+        for (accept, media) in [
+            ("application/vnd.kubernetes.protobuf,application/json", Media::Protobuf),
+            ("application/json;as=Table;v=v1;g=meta.k8s.io,application/yaml", Media::Yaml),
+            ("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io", Media::Json),
+            ("text/html", Media::Json),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT, accept.parse().unwrap());
+            assert_eq!(Representation::of_failure(&headers, &Query::default()).media, media, "{accept}");
+        }
     }
 }

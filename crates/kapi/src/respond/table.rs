@@ -34,7 +34,7 @@ fn rows_of(columns: &Columns, options: &TableOptions, meta: Value, objects: &[Va
             let mut row = json!({"cells": (columns.row)(object, now)});
             match options.include {
                 Include::None => row["object"] = Value::Null,
-                Include::Metadata => row["object"] = partial::object(object.clone()),
+                Include::Metadata => row["object"] = partial::object(object.clone(), options.version),
                 Include::Object => row["object"] = object.clone(),
             }
             row

@@ -14,6 +14,12 @@ use crate::status::Status;
 /// Reads the body as an object of the call's kind.
 pub(crate) fn read_object(call: &mut Call) -> Result<Value, Status> {
     let format = Format::of(call.header(http::header::CONTENT_TYPE))?;
+    if format == Format::Protobuf && call.served.custom.is_some() {
+        return Err(Status::unsupported_media_type(
+            "the body of the request was in an unknown format - accepted media types include: application/json, \
+             application/yaml",
+        ));
+    }
     let kind = &call.served.resource.kind;
     let unrecognized = |fault: String| {
         let summary = summary(&call.body);
@@ -283,14 +289,19 @@ fn into_stored(served: &Served, mut value: Value) -> Result<Value, String> {
     if served.api_version == served.stored_api_version {
         return Ok(value);
     }
-    let mut stored = read::convert(served, value, &served.stored_api_version);
-    if let Some(custom) = &served.custom {
-        // What the stored version does not know is not stored.
+    Ok(read::convert(served, value, &served.stored_api_version))
+}
+
+/// Drops what the stored version of a custom resource does not know, and defaults what only it knows. Until then, what
+/// a client set through another version is there for ownership and generations to see.
+pub(super) fn settle_stored(served: &Served, value: &mut Value) {
+    if let Some(custom) = &served.custom
+        && served.api_version != served.stored_api_version
+    {
         let schema = custom.stored_schema.root();
-        kapi_schema::prune(&mut stored, schema, PruneOptions { resource: true, track: false });
-        kapi_schema::apply_defaults(&mut stored, schema);
+        kapi_schema::prune(value, schema, PruneOptions { resource: true, track: false });
+        kapi_schema::apply_defaults(value, schema);
     }
-    Ok(stored)
 }
 
 /// Brings an object that admission changed, in the served version, into shape. The error is the decoder's.

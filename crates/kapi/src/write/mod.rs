@@ -33,6 +33,9 @@ pub(crate) enum Aspect {
 }
 
 impl Aspect {
+    /// The node of a pod.
+    pub(crate) const BINDING: Self = Self::Part("binding");
+
     /// The subresource as managedFields name it.
     pub(crate) fn subresource(self) -> &'static str {
         match self {

@@ -1,5 +1,6 @@
 //! Who set which field: managedFields on every write, and server-side apply.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use kapi_merge::{ApplyError, ApplyRequest, Conflict, FieldSet, KindOrigin, UpdateRequest};
@@ -65,11 +66,31 @@ pub(crate) fn track(call: &Call, live: Option<&Value>, new: &mut Value, aspect: 
         versions: &versions,
         reset_fields: reset_fields(served, aspect),
     };
+    let other_version = served.custom.is_some() && served.api_version != served.stored_api_version;
+    let shown = live.filter(|_| other_version).map(|live| crate::read::shown_value(served, live.clone()));
+    let live = shown.as_ref().or(live);
     kapi_merge::track_update(live, new, served.resource.schema.root(), &request);
+    if unfit_for_owners(call, live, new).is_some() {
+        // What cannot be compared in the versions of its owners is owned by nobody, as kube-apiserver has it.
+        crate::object::clear_meta(new, "managedFields");
+    }
     if aspect == Aspect::Part("scale") {
         forget_times_of_scale(new);
     }
     Ok(())
+}
+
+/// Why an object cannot be had in one of the versions that its fields are owned through.
+fn unfit_for_owners(call: &Call, live: Option<&Value>, new: &Value) -> Option<String> {
+    let served = &call.served;
+    served.custom.as_ref()?;
+    let entries = live?.pointer("/metadata/managedFields")?.as_array()?;
+    let versions: BTreeSet<&str> = entries.iter().filter_map(|entry| entry["apiVersion"].as_str()).collect();
+    versions.into_iter().filter(|version| *version != &*served.api_version).find_map(|version| {
+        let (group, version) = version.split_once('/')?;
+        let other = call.api.find(group, version, &served.resource.plural)?;
+        kapi_merge::misfit(new, other.resource.schema.root())
+    })
 }
 
 /// Books a new object of a kind that is not the call's own, such as what a subresource takes.
@@ -128,7 +149,12 @@ pub(crate) fn apply_configuration(
         versions: &versions,
         reset_fields: reset_fields(served, aspect),
     };
-    kapi_merge::apply(live, configuration, served.resource.schema.root(), &request).map_err(apply_status)
+    let applied = kapi_merge::apply(live, configuration, served.resource.schema.root(), &request);
+    let applied = applied.map_err(apply_status)?;
+    match unfit_for_owners(call, live, &applied) {
+        Some(why) => Err(Status::unexplained(format!("failed to convert new object: {why}"))),
+        None => Ok(applied),
+    }
 }
 
 fn apply_status(error: ApplyError) -> Status {

@@ -74,7 +74,7 @@ pub(super) fn for_update(served: &Served, object: &mut Value, live: &Value, aspe
         (Aspect::Part("approval"), _) => kapi_kinds::prepare_approval(object, live),
         (Aspect::Part(_), _) => {}
     }
-    if served.resource.behaviour.generation && counts(served, object, live) {
+    if served.resource.behaviour.generation && aspect != Aspect::BINDING && counts(served, object, live) {
         let former = object::metadata(live).and_then(|meta| meta.get("generation")).and_then(Value::as_i64);
         set_meta(object, "generation", former.unwrap_or(0) + 1);
     }

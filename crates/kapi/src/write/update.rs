@@ -94,7 +94,8 @@ async fn modify_once(
     live: &Value,
     revision: u64,
 ) -> Result<(Outcome, bool), Status> {
-    if change.way != Way::Apply {
+    // Who binds a pod owns nothing of it.
+    if change.way != Way::Apply && change.aspect != Aspect::BINDING {
         ownership::track(call, Some(live), new, change.aspect)?;
     }
     prepare::for_update(&call.served, new, live, change.aspect);

@@ -1,6 +1,7 @@
 //! Pods, and the template of a pod that workloads carry.
 
 mod affinity;
+mod annotations;
 mod container;
 mod defaults;
 mod env;
@@ -146,7 +147,7 @@ fn validate_pod(pod: &Value, errors: &mut Errors) {
     let path = Path::new("spec");
     let spec = pod.get("spec").unwrap_or(&Value::Null);
     let meta = pod.get("metadata").unwrap_or(&Value::Null);
-    template::validate_pod_annotations(meta, spec, &Path::new("metadata.annotations"), errors);
+    annotations::validate_pod_annotations(meta, spec, &Path::new("metadata.annotations"), errors);
     spec::validate_spec(spec, &path, spec::Whose::Pod { name: text(meta, "name") }, errors);
     if text(spec, "serviceAccountName").is_empty() {
         for (i, volume) in list(spec, "volumes").iter().enumerate() {

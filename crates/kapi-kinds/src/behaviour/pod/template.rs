@@ -3,6 +3,7 @@
 use kapi_schema::field::{FieldError, Path};
 use serde_json::Value;
 
+use super::annotations::validate_pod_annotations;
 use super::spec::{Whose, validate_spec};
 use crate::behaviour::check::{Errors, unsupported_shown};
 use crate::behaviour::value::{dig, list, present, text};
@@ -52,24 +53,4 @@ pub(crate) fn validate_runs_forever(of: &TemplateOf<'_>, errors: &mut Errors) {
         let detail = format!("activeDeadlineSeconds in {} is not Supported", of.kind);
         errors.push(FieldError::forbidden(&path.child("activeDeadlineSeconds"), detail));
     }
-}
-
-/// Annotations that mean something to pods.
-pub(super) fn validate_pod_annotations(meta: &Value, spec: &Value, path: &Path, errors: &mut Errors) {
-    let annotations = dig(meta, &["annotations"]);
-    let get = |key: &str| annotations.get(key).and_then(Value::as_str);
-    let mirror = "kubernetes.io/config.mirror";
-    if let Some(value) = get(mirror).filter(|_| text(spec, "nodeName").is_empty()) {
-        let detail = "must set spec.nodeName if mirror pod annotation is set";
-        errors.push(FieldError::invalid(&path.key(mirror), &value.into(), detail));
-    }
-    let cost = "controller.kubernetes.io/pod-deletion-cost";
-    if let Some(value) = get(cost).filter(|value| !is_cost(value)) {
-        errors.push(FieldError::invalid(&path.key(cost), &value.into(), "must be a 32bit integer"));
-    }
-}
-
-/// A number without a plus sign or leading zeros.
-fn is_cost(value: &str) -> bool {
-    value.parse::<i32>().is_ok_and(|cost| cost.to_string() == value || value == "-0")
 }
