@@ -22,7 +22,7 @@ use crate::target::{Login, Target};
 pub const VERSION: &str = "v1.34.4";
 
 /// The etcd release it is made for; older ones switch features of it off.
-pub const ETCD_VERSION: &str = "v3.6.4";
+pub const ETCD_VERSION: &str = "v3.6.16";
 
 /// A running real server. Dropping it ends both processes and removes their folder.
 pub struct RealServer {
