@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 
 use jiff::Timestamp;
-use kapi_store::{Collection, Event, Observer, Store, StoreError};
+use kapi_auth::{ClusterAuthorizer, NodeGraph, RbacIndex};
+use kapi_store::{Action, Collection, CommitError, Event, Expect, Observer, Op, Store, StoreError};
 use parking_lot::RwLock;
-use tokio::sync::mpsc;
+use pki::PkiError;
+use tokio::sync::{mpsc, watch};
 
 use crate::admission;
 use crate::auth::{Auth, Security};
@@ -53,12 +55,14 @@ pub struct Plane {
 
 struct Shared {
     store: Store,
-    apis: RwLock<HashMap<Arc<str>, Arc<Inner>>>,
+    /// The front ends of every open API, the newest last. Those of one API share its indexes.
+    apis: RwLock<HashMap<Arc<str>, Vec<Arc<Inner>>>>,
     /// Tells the controllers, when they run.
     controllers: OnceLock<mpsc::UnboundedSender<Message>>,
 }
 
-/// One logical Kubernetes API. Clones share it.
+/// A front end of one logical Kubernetes API: its own version, keys and trust, on data that it shares with the other
+/// front ends of that API. Clones share it.
 #[derive(Clone)]
 pub struct Api {
     pub(crate) inner: Arc<Inner>,
@@ -70,8 +74,10 @@ pub(crate) struct Inner {
     pub(crate) options: Options,
     pub(crate) auth: Auth,
     pub(crate) metrics: Metrics,
-    pub(crate) admission: admission::State,
-    custom: RwLock<Arc<Groups>>,
+    pub(crate) admission: Arc<admission::State>,
+    /// Turns true when the front end stops: watches end then.
+    pub(crate) ending: watch::Sender<bool>,
+    custom: Arc<RwLock<Arc<Groups>>>,
 }
 
 /// An API cannot be opened.
@@ -82,7 +88,7 @@ pub enum ApiError {
     Store(#[from] StoreError),
     /// A key or certificate it was given is unusable.
     #[error("the security settings are unusable")]
-    Security(#[from] pki::PkiError),
+    Security(#[from] PkiError),
 }
 
 impl Plane {
@@ -106,47 +112,83 @@ impl Plane {
         if self.shared.controllers.set(sender).is_err() {
             return;
         }
-        for api in self.shared.apis.read().values() {
+        for api in self.shared.apis.read().values().filter_map(|fronts| fronts.last()) {
             self.shared.tell(Message::Opened(Arc::clone(api)));
         }
         tokio::spawn(controllers::run(messages, enabled));
         tokio::spawn(compact(Arc::downgrade(&self.shared)));
     }
 
-    /// The API of this name, opened on first use with what every API holds from the start.
+    /// A front end of the API of this name. With its first one an API is opened, and made if there is none.
     pub async fn api(&self, name: &str, options: Options) -> Result<Api, ApiError> {
-        let found = self.shared.apis.read().get(name).cloned();
-        let inner = match found {
-            Some(found) => found,
-            None => self.open(name, options)?,
-        };
+        let inner = self.open(name, options)?;
         bootstrap::ensure(&inner).await?;
         Ok(Api { inner })
     }
 
     fn open(&self, name: &str, options: Options) -> Result<Arc<Inner>, ApiError> {
-        let name: Arc<str> = Arc::from(name);
-        let store = self.shared.store.clone();
-        let auth = Auth::new(&options.security, &store, &name)?;
         let mut apis = self.shared.apis.write();
-        if let Some(found) = apis.get(&name) {
-            return Ok(Arc::clone(found));
-        }
-        let admission = admission::State::default();
-        let inner = Arc::new(Inner {
-            name: Arc::clone(&name),
-            store,
-            options,
-            auth,
-            admission,
-            metrics: Metrics::default(),
-            custom: RwLock::default(),
-        });
-        inner.load();
+        let known = apis.get(name).and_then(|fronts| fronts.last());
+        let inner = match known {
+            Some(known) => Arc::new(Inner::beside(known, options)?),
+            None => {
+                let inner = Arc::new(Inner::first(name, self.shared.store.clone(), options)?);
+                inner.load();
+                inner
+            }
+        };
         self.shared.tell(Message::Opened(Arc::clone(&inner)));
-        apis.insert(name, Arc::clone(&inner));
+        apis.entry(Arc::clone(&inner.name)).or_default().push(Arc::clone(&inner));
         Ok(inner)
     }
+
+    /// Closes a front end: its watches end. With the last one goes what an API keeps in mind; its data stays.
+    pub fn close(&self, api: &Api) {
+        let mut apis = self.shared.apis.write();
+        api.inner.ending.send_replace(true);
+        let Some(fronts) = apis.get_mut(&api.inner.name) else { return };
+        fronts.retain(|front| !Arc::ptr_eq(front, &api.inner));
+        match fronts.last() {
+            Some(left) => self.shared.tell(Message::Opened(Arc::clone(left))),
+            None => self.shared.forget(&mut apis, &api.inner.name),
+        }
+    }
+
+    /// Closes all front ends of an API and removes its data for good.
+    pub async fn destroy(&self, name: &str) -> Result<(), StoreError> {
+        {
+            let mut apis = self.shared.apis.write();
+            for front in apis.get(name).into_iter().flatten() {
+                front.ending.send_replace(true);
+            }
+            self.shared.forget(&mut apis, name);
+        }
+        // Writes that were under way may come after the first round.
+        loop {
+            let ops = removals(&self.shared.store, name);
+            if ops.is_empty() {
+                return Ok(());
+            }
+            match self.shared.store.commit(ops).await {
+                Ok(_) | Err(CommitError::Conflict { .. }) => {}
+                Err(CommitError::Store(error)) => return Err(error),
+            }
+        }
+    }
+}
+
+/// The operations that remove everything in an API.
+fn removals(store: &Store, api: &str) -> Vec<Op> {
+    let mut ops = Vec::new();
+    for collection in store.collections(&format!("{api}/")) {
+        ops.extend(collection.list("", None, usize::MAX).items.into_iter().map(|item| Op {
+            collection: Arc::clone(&collection),
+            key: item.key,
+            expect: Expect::Revision(item.revision),
+            action: Action::Delete,
+        }));
+    }
+    ops
 }
 
 /// How much history watches and continued lists may count on, at least; kube-apiserver keeps as much.
@@ -167,6 +209,12 @@ async fn compact(plane: Weak<Shared>) {
 }
 
 impl Shared {
+    fn forget(&self, apis: &mut HashMap<Arc<str>, Vec<Arc<Inner>>>, name: &str) {
+        if let Some((name, _)) = apis.remove_entry(name) {
+            self.tell(Message::Closed(name));
+        }
+    }
+
     fn tell(&self, message: Message) {
         if let Some(controllers) = self.controllers.get() {
             // The receiver is gone only when the process is.
@@ -178,7 +226,8 @@ impl Shared {
 impl Observer for Shared {
     fn committed(&self, collection: &Arc<Collection>, event: &Arc<Event>) {
         let Some((api, resource)) = collection.name().split_once('/') else { return };
-        let Some(api) = self.apis.read().get(api).cloned() else { return };
+        // Any front end will do: the indexes are those of all.
+        let Some(api) = self.apis.read().get(api).and_then(|fronts| fronts.last().cloned()) else { return };
         api.committed(resource, event);
         let notice = Notice { api, resource: Arc::from(resource), event: Arc::clone(event) };
         self.tell(Message::Changed(notice));
@@ -193,6 +242,36 @@ impl Api {
 }
 
 impl Inner {
+    /// The first front end of an API, with empty indexes.
+    fn first(name: &str, store: Store, options: Options) -> Result<Self, PkiError> {
+        let name: Arc<str> = Arc::from(name);
+        let authorizer = ClusterAuthorizer { nodes: Arc::new(NodeGraph::new()), rbac: Arc::new(RbacIndex::new()) };
+        Ok(Self {
+            auth: Auth::new(&options.security, authorizer, &store, &name)?,
+            name,
+            store,
+            options,
+            metrics: Metrics::default(),
+            admission: Arc::default(),
+            ending: watch::Sender::new(false),
+            custom: Arc::default(),
+        })
+    }
+
+    /// One more front end of the same API.
+    fn beside(&self, options: Options) -> Result<Self, PkiError> {
+        Ok(Self {
+            auth: Auth::new(&options.security, self.auth.authorizer.clone(), &self.store, &self.name)?,
+            name: Arc::clone(&self.name),
+            store: self.store.clone(),
+            options,
+            metrics: Metrics::default(),
+            admission: Arc::clone(&self.admission),
+            ending: watch::Sender::new(false),
+            custom: Arc::clone(&self.custom),
+        })
+    }
+
     /// The time, to the second: all that Kubernetes timestamps carry.
     pub(crate) fn now(&self) -> Timestamp {
         let now = (self.options.clock)();
@@ -298,5 +377,53 @@ impl Inner {
             crd::serve(&definition).into_iter().for_each(|served| groups.add(Arc::new(served)));
         }
         *self.custom.write() = Arc::new(groups);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::internal::Internal;
+
+    const NAMESPACES: &str = "/api/v1/namespaces";
+
+    async fn get(api: &Api, path: &str) -> Result<Value, u16> {
+        Internal::new(api).send("test", Method::GET, path, None).await.map_err(|failure| failure.code)
+    }
+
+    async fn make_namespace(api: &Api, name: &str) {
+        let object = json!({"metadata": {"name": name}});
+        Internal::new(api).send("test", Method::POST, NAMESPACES, Some(&object)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn front_ends_of_one_api_share_data_and_nothing_else() {
+        let plane = Plane::new(Store::in_memory().unwrap());
+        let options = |version: &str| Options { version: version.into(), ..Options::default() };
+        let old = plane.api("one", options("v1.34.4")).await.unwrap();
+        let new = plane.api("one", options("v1.35.0")).await.unwrap();
+        let other = plane.api("other", options("v1.34.4")).await.unwrap();
+        make_namespace(&old, "x").await;
+        assert_eq!(get(&new, "/api/v1/namespaces/x").await.unwrap()["metadata"]["name"], "x");
+        assert_eq!(get(&other, "/api/v1/namespaces/x").await, Err(404));
+        let version = |api: &Api| api.inner.options.version.clone();
+        assert_eq!((version(&old).as_str(), version(&new).as_str()), ("v1.34.4", "v1.35.0"));
+
+        plane.close(&old);
+        assert!(*old.inner.ending.borrow() && !*new.inner.ending.borrow());
+        plane.close(&new);
+        assert!(!plane.shared.apis.read().contains_key("one"));
+        let again = plane.api("one", options("v1.35.0")).await.unwrap();
+        assert!(get(&again, "/api/v1/namespaces/x").await.is_ok());
+
+        plane.destroy("one").await.unwrap();
+        assert!(removals(plane.store(), "one").is_empty());
+        assert!(*again.inner.ending.borrow());
+        let anew = plane.api("one", options("v1.35.0")).await.unwrap();
+        assert_eq!(get(&anew, "/api/v1/namespaces/x").await, Err(404));
+        assert!(get(&other, "/api/v1/namespaces/default").await.is_ok());
     }
 }

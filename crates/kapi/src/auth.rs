@@ -6,11 +6,11 @@ use http::HeaderMap;
 use jiff::Timestamp;
 use kapi_auth::{
     Attributes, Authenticator, Authorizer, ClientCertificates, ClusterAuthorizer, Credentials, ImpersonationError,
-    ImpersonationHeaders, NodeGraph, ObjectReader, RbacIndex, StaticTokens, StatusError, TokenIssuer, TokenVerifier,
+    ImpersonationHeaders, ObjectReader, StaticTokens, StatusError, TokenIssuer, TokenVerifier,
     User, forbidden, impersonate,
 };
 use kapi_store::{Change, Event, Store};
-use pki::{Authority, PkiError, ServiceAccountKey};
+use pki::{Authority, PkiError, PublicKey, ServiceAccountKey};
 use serde_json::Value;
 
 use crate::status::{Cause, Details, Status};
@@ -24,6 +24,8 @@ pub struct Security {
     pub tokens: StaticTokens,
     /// Signs ServiceAccount tokens.
     pub service_account_key: Option<Arc<ServiceAccountKey>>,
+    /// What more ServiceAccount tokens may be signed by, such as the key before this one.
+    pub service_account_public_keys: Vec<PublicKey>,
     /// The name those tokens are issued under; also the audience of this API.
     pub issuer: Option<String>,
     /// The authority of the API's own certificate, PEM, for pods to trust it by.
@@ -46,12 +48,19 @@ pub(crate) struct Auth {
 }
 
 impl Auth {
-    pub(crate) fn new(security: &Security, store: &Store, api: &Arc<str>) -> Result<Self, PkiError> {
+    pub(crate) fn new(
+        security: &Security,
+        authorizer: ClusterAuthorizer,
+        store: &Store,
+        api: &Arc<str>,
+    ) -> Result<Self, PkiError> {
         let name = security.issuer.clone().unwrap_or_else(|| DEFAULT_ISSUER.into());
         let audiences = vec![name.clone()];
         let key = security.service_account_key.as_ref();
-        let verifier =
-            key.map(|key| TokenVerifier::new(vec![name.clone()], vec![key.public_key().clone()], audiences.clone()));
+        let mut trusted = security.service_account_public_keys.clone();
+        trusted.extend(key.map(|key| key.public_key().clone()));
+        let verifier = (!trusted.is_empty())
+            .then(|| TokenVerifier::new(vec![name.clone()], trusted, audiences.clone()));
         let certificates = security.client_authorities.as_deref().map(ClientCertificates::new).transpose()?;
         Ok(Self {
             authenticator: Authenticator {
@@ -63,7 +72,7 @@ impl Auth {
                 audiences,
                 objects: Arc::new(Stored { store: store.clone(), api: Arc::clone(api) }),
             },
-            authorizer: ClusterAuthorizer { nodes: Arc::new(NodeGraph::new()), rbac: Arc::new(RbacIndex::new()) },
+            authorizer,
             issuer: key.map(|key| TokenIssuer::new(name, Arc::clone(key))),
             signer: security.signer.clone(),
         })

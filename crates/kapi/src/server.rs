@@ -8,6 +8,7 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::api::Api;
@@ -22,7 +23,7 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long requests under way may take to finish when the server stops.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Serves `api` on `listener` until `stop` resolves, then lets requests under way finish.
+/// Serves `api` on `listener` until `stop` resolves, then ends watches and lets requests under way finish.
 pub async fn serve(
     api: Api,
     listener: TcpListener,
@@ -32,10 +33,13 @@ pub async fn serve(
     let config = tls::server_config(identity)?;
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let graceful = GracefulShutdown::new();
+    // Ends what is left when it is dropped.
+    let mut connections = JoinSet::new();
     tokio::pin!(stop);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
+            Some(_) = connections.join_next() => continue,
             () = &mut stop => break,
         };
         let stream = match accepted {
@@ -48,9 +52,10 @@ pub async fn serve(
             }
         };
         let connection = Connection { api: api.clone(), acceptor: acceptor.clone(), watcher: graceful.watcher() };
-        tokio::spawn(connection.run(stream));
+        connections.spawn(connection.run(stream));
     }
     drop(listener);
+    api.inner.ending.send_replace(true);
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown()).await;
     Ok(())
 }

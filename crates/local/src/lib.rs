@@ -7,6 +7,8 @@
 //!
 //! Controllers create exactly what they would create on a real cluster and never know that they talk to this.
 
+mod addresses;
 pub mod agent;
+mod events;
 pub mod network;
 pub mod workloads;

@@ -30,8 +30,11 @@ pub(crate) struct Notice {
 
 /// What the task is told.
 pub(crate) enum Message {
-    /// An API was opened: everything in it may need something.
+    /// A front end was opened, or is the newest again: its signer and authority count from now on, and everything in the
+    /// API may need something.
     Opened(Arc<Inner>),
+    /// The last front end of an API was closed.
+    Closed(Arc<str>),
     /// Something changed.
     Changed(Notice),
 }
@@ -81,6 +84,9 @@ pub(crate) async fn run(mut messages: mpsc::UnboundedReceiver<Message>, enabled:
                 let mut entry = Watched::new(&api, enabled);
                 entry.catch_up().await;
                 watched.insert(Arc::clone(&api.name), entry);
+            }
+            Message::Closed(name) => {
+                watched.remove(&name);
             }
             Message::Changed(notice) => {
                 if let Some(entry) = watched.get_mut(&notice.api.name) {

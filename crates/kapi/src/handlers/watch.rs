@@ -63,6 +63,7 @@ pub(crate) struct Watch {
     bookmarks: bool,
     next_bookmark: Instant,
     deadline: Instant,
+    ending: tokio::sync::watch::Receiver<bool>,
 }
 
 enum Source {
@@ -91,6 +92,7 @@ pub(crate) fn watch(call: &mut Call) -> Result<Answer, Status> {
         bookmarks,
         next_bookmark: next_bookmark(now, now + timeout),
         deadline: now + timeout,
+        ending: call.api.ending.subscribe(),
     };
     let collection = call.api.collection(&call.served);
     let initial = match streamed {
@@ -128,6 +130,11 @@ pub(crate) fn watch(call: &mut Call) -> Result<Answer, Status> {
     Ok(Answer::Watch(Box::new(watch)))
 }
 
+async fn ended(ending: &mut tokio::sync::watch::Receiver<bool>) {
+    // Without a sender there is no front end either.
+    let _ = ending.wait_for(|ending| *ending).await;
+}
+
 impl Watch {
     /// The kind that is watched.
     pub(crate) fn served(&self) -> &Arc<Served> {
@@ -158,6 +165,7 @@ impl Watch {
                         self.source = Source::Ended;
                     }
                 },
+                () = ended(&mut self.ending) => return None,
                 () = sleep_until(wake) => {
                     if Instant::now() >= self.deadline {
                         return None;

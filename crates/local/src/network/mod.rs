@@ -1,1 +1,57 @@
-//! Addresses of Services, and the proxy that listens on them.
+//! Services on one machine: load balancers get addresses, and every Service is listened for and forwarded.
+//!
+//! ```text
+//!   Service (LoadBalancer) ─▶ addresses ─▶ status.loadBalancer
+//!   Service + EndpointSlices ─▶ listeners (pure) ─▶ proxy: one task per address and port, one per connection
+//! ```
+
+mod addresses;
+mod assign;
+mod listeners;
+mod proxy;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use runtime::{Clock, Metrics, Watches};
+use tokio::task::JoinSet;
+
+use addresses::Addresses;
+use proxy::Proxy;
+
+/// What differs from machine to machine.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The addresses of load balancers.
+    pub load_balancers: IpNet,
+    /// Where node ports are listened on; nowhere when not given.
+    pub node_address: Option<IpAddr>,
+}
+
+/// Addresses and forwarding, at work until this is dropped. Connections end with it.
+pub struct Network {
+    _tasks: JoinSet<()>,
+}
+
+/// How many Services are bound or written at a time.
+const WORKERS: usize = 16;
+
+/// Starts serving the Services of an API.
+pub fn start(watches: &Watches, clock: Clock, metrics: &Metrics, settings: Settings) -> Network {
+    let mut tasks = JoinSet::new();
+    let (addresses, queue) = Addresses::new(watches, clock, settings.load_balancers);
+    let (synced, kept) = (watches.clone(), metrics.clone());
+    tasks.spawn(async move {
+        synced.synced().await;
+        // One at a time: addresses are given out in order.
+        runtime::run("load-balancer-addresses", Arc::new(addresses), queue, 1, kept).await;
+    });
+    let (proxy, queue) = Proxy::new(watches, settings);
+    let (synced, kept) = (watches.clone(), metrics.clone());
+    tasks.spawn(async move {
+        synced.synced().await;
+        runtime::run("service-proxy", Arc::new(proxy), queue, WORKERS, kept).await;
+    });
+    Network { _tasks: tasks }
+}
