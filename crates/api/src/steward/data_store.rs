@@ -44,7 +44,7 @@ use crate::{
         "tlsConfig is incomplete: driver etcd needs the CA with its private key, and a client certificate",
     ),
     rules::rule(
-        "self.driver == 'etcd' || has(self.tlsConfig) || has(self.basicAuth)",
+        "self.driver in ['etcd', 'embedded'] || has(self.tlsConfig) || has(self.basicAuth)",
         "tlsConfig or basicAuth is missing: the store must know who asks",
     ),
 ])))]
@@ -75,6 +75,8 @@ string_enum! {
         PostgreSql = "PostgreSQL",
         /// NATS, through kine.
         Nats = "NATS",
+        /// The store of the embedded API on the same machine.
+        Embedded = "embedded",
     }
 }
 

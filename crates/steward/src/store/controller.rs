@@ -231,7 +231,7 @@ fn member(member: &super::Member) -> MemberReport {
     MemberReport {
         endpoint: member.endpoint.clone(),
         healthy: member.trouble.is_none(),
-        leader: Some(member.leader),
+        leader: None,
         message: member.trouble.clone(),
     }
 }

@@ -1,6 +1,7 @@
 //! Where control planes keep their data: the drivers of shared stores.
 
 mod controller;
+mod etcd;
 mod resolve;
 mod usage;
 
@@ -13,6 +14,7 @@ use futures::future::BoxFuture;
 use pki::Secret;
 
 pub use controller::DataStoreController;
+pub use etcd::Etcd;
 pub use resolve::{references, resolve};
 pub use usage::Usages;
 
@@ -65,7 +67,7 @@ pub struct Health {
     pub size: Option<i64>,
     /// Bytes it may take.
     pub quota: Option<i64>,
-    /// Each address: whether it answers, leads, and why not.
+    /// Each address: whether it answers, and why not.
     pub members: Vec<Member>,
 }
 
@@ -74,8 +76,6 @@ pub struct Health {
 pub struct Member {
     /// The address.
     pub endpoint: String,
-    /// Whether it leads.
-    pub leader: bool,
     /// Why it does not answer.
     pub trouble: Option<String>,
 }
