@@ -42,8 +42,7 @@ fn classify_connection(source: &(dyn std::error::Error + 'static)) -> Error {
     while let Some(error) = next {
         reason = error.to_string();
         let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        // With TLS 1.3 a server refuses a client's certificate after the handshake, where HTTP/2 keeps the text alone.
-        is_tls |= inner.is_some_and(|inner| inner.is::<rustls::Error>()) || reason.contains("received fatal alert");
+        is_tls |= inner.is_some_and(|inner| inner.is::<rustls::Error>());
         next = error.source();
     }
     if is_tls { Error::Untrusted(reason) } else { Error::Unreachable(reason) }
@@ -82,7 +81,6 @@ mod tests {
         let io = std::io::Error::other;
         for (error, expected) in [
             (io("connection refused"), Error::Unreachable("connection refused".to_owned())),
-            (io("received fatal alert: UnknownCA"), Error::Untrusted("received fatal alert: UnknownCA".to_owned())),
             (
                 std::io::Error::new(std::io::ErrorKind::InvalidData, rustls::Error::DecryptError),
                 Error::Untrusted(rustls::Error::DecryptError.to_string()),

@@ -13,6 +13,7 @@
 
 mod classify;
 mod client;
+mod connect;
 mod error;
 mod keys;
 mod members;

@@ -1,7 +1,10 @@
 //! The members of an etcd, reached by gRPC over TLS.
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -10,16 +13,19 @@ use futures::future::BoxFuture;
 use http::uri::PathAndQuery;
 use parking_lot::Mutex;
 use pki::Secret;
+use rustls::ClientConfig;
+use rustls_pki_types::ServerName;
 use tonic::{
     client::Grpc,
     codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
     metadata::MetadataValue,
-    transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
+    transport::{Channel, Endpoint},
 };
 
 use crate::{
     Error, Transport,
     classify::{classify, was_overtaken},
+    connect,
 };
 
 /// How long a call may take by default: longer than an election, shorter than a reader's patience.
@@ -52,9 +58,7 @@ pub(crate) struct Members {
 
 impl Members {
     pub(crate) fn new(access: &Access) -> Result<Self, Error> {
-        let tls = ClientTlsConfig::new()
-            .ca_certificate(Certificate::from_pem(&access.ca))
-            .identity(Identity::from_pem(&access.certificate, access.key.expose()));
+        let tls = connect::tls(access)?;
         let members: Vec<Member> =
             access.endpoints.iter().map(|address| Member::new(address, &tls)).collect::<Result<_, _>>()?;
         if members.is_empty() {
@@ -111,24 +115,32 @@ fn combine(failures: &[(&str, Error)]) -> Error {
 
 struct Member {
     address: String,
+    /// Whom its certificate must be for.
+    name: ServerName<'static>,
+    tls: Arc<ClientConfig>,
     endpoint: Endpoint,
     /// Made at the first call, which is inside a runtime, and anew once it does not answer.
     channel: Mutex<Option<Channel>>,
 }
 
 impl Member {
-    fn new(address: &str, tls: &ClientTlsConfig) -> Result<Self, Error> {
-        let endpoint = Endpoint::from_shared(format!("https://{address}"))
-            .map_err(|_| Error::Invalid(format!("{address:?} is no endpoint of etcd: write it as host:port")))?
-            .tls_config(tls.clone())
-            .map_err(|error| {
-                Error::Invalid(format!("the CA, certificate or key for etcd is unusable: {}", root_cause(&error)))
-            })?;
-        Ok(Self { address: address.to_owned(), endpoint, channel: Mutex::new(None) })
+    fn new(address: &str, tls: &Arc<ClientConfig>) -> Result<Self, Error> {
+        let unusable = || Error::Invalid(format!("{address:?} is no endpoint of etcd: write it as host:port"));
+        // TLS is ours, below what tonic sees.
+        let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|_| unusable())?;
+        let host = endpoint.uri().host().ok_or_else(unusable)?.trim_matches(['[', ']']);
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| unusable())?;
+        Ok(Self { address: address.to_owned(), name, tls: tls.clone(), endpoint, channel: Mutex::new(None) })
+    }
+
+    fn channel(&self) -> Channel {
+        let (address, name, tls) = (self.address.clone(), self.name.clone(), self.tls.clone());
+        let connect = move |_| connect::connect(address.clone(), name.clone(), tls.clone());
+        self.endpoint.connect_with_connector_lazy(tower::service_fn(connect))
     }
 
     async fn ask(&self, path: &'static str, message: Bytes, patience: Duration) -> Result<Bytes, Error> {
-        let channel = self.channel.lock().get_or_insert_with(|| self.endpoint.connect_lazy()).clone();
+        let channel = self.channel.lock().get_or_insert_with(|| self.channel()).clone();
         let asked = async {
             loop {
                 match unary(channel.clone(), path, message.clone(), patience).await {
@@ -162,10 +174,6 @@ async fn unary(
     let mut grpc = Grpc::new(channel).max_decoding_message_size(LARGEST_ANSWER);
     grpc.ready().await.map_err(|error| tonic::Status::from_error(error.into()))?;
     Ok(grpc.unary(request, PathAndQuery::from_static(path), Raw).await?.into_inner())
-}
-
-fn root_cause(error: &dyn std::error::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), root_cause)
 }
 
 /// Messages are encoded before they come here.

@@ -1,4 +1,5 @@
 //! Everything against a real etcd. Without one in the cache the tests say so in one line, and pass.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop")]
 
 mod apiserver;
 mod failures;
