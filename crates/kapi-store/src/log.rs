@@ -16,7 +16,7 @@ const COMPACTED: &str = "compacted";
 const KNOWN_FORMAT: u64 = 1;
 
 /// Pages redb may keep in memory. Current objects live in collections already; this only serves history and commits.
-const CACHE_BYTES: usize = 8 << 20;
+const CACHE_BYTES: usize = 1 << 20;
 
 pub(crate) struct Log {
     database: Database,
@@ -26,27 +26,27 @@ impl Log {
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         match std::fs::metadata(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::make(path)?,
-            Err(error) => return Err(io(error)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::make(path),
+            Err(error) => Err(io(error)),
             // One that was never finished would have no name yet, so this one was emptied.
             Ok(found) if found.len() == 0 => {
-                return Err(OpenError::Damaged { path: path.to_owned(), detail: "it is empty".into() });
+                Err(OpenError::Damaged { path: path.to_owned(), detail: "it is empty".into() })
             }
-            Ok(_) => {}
+            Ok(_) => Self::opened(path),
         }
-        Self::opened(path)
     }
 
     /// Makes a new log. It gets its name only when it is complete, so that a crash leaves nothing half made behind.
-    fn make(path: &Path) -> Result<(), OpenError> {
+    fn make(path: &Path) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         let partial = path.with_extension("new");
         match std::fs::remove_file(&partial) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error)),
             _ => {}
         }
-        drop(Self::opened(&partial)?);
-        std::fs::rename(&partial, path).map_err(io)
+        let made = Self::opened(&partial)?;
+        std::fs::rename(&partial, path).map_err(io)?;
+        Ok(made)
     }
 
     fn opened(path: &Path) -> Result<Self, OpenError> {
