@@ -1,37 +1,72 @@
 //! Installing Butler's own kinds.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use anyhow::{Context, Result, bail};
+use futures::TryStreamExt;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, CustomResourceDefinitionStatus,
+};
 use kapi::{Api, Peer};
-use kube::api::{Patch, PatchParams};
-use kube::runtime::wait::{await_condition, conditions};
+use kube::api::{ApiResource, NotUsed, Object, Patch, PatchParams, WatchEvent, WatchParams};
 use kube::{Client, ResourceExt};
+use serde_json::value::RawValue;
+use tokio::task::JoinSet;
+
+/// Butler's CRDs: name and JSON, as in `crds/`.
+const DEFINITIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/crds.rs"));
 
 /// It takes milliseconds; longer than this means it will not happen.
 const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
 
+/// A definition as far as it is looked at: without its schemas.
+type Definition = Object<NotUsed, CustomResourceDefinitionStatus>;
+
 /// Applies Butler's CRDs and waits until they are served. Unchanged ones are not written.
 pub(crate) async fn crds(api: &Api) -> Result<()> {
-    let client = client(api);
-    let definitions: kube::Api<CustomResourceDefinition> = kube::Api::all(client);
-    let params = PatchParams::apply("butler").force();
+    let kind = ApiResource::erase::<CustomResourceDefinition>(&());
+    let definitions: kube::Api<Definition> = kube::Api::all_with(client(api), &kind);
     // All at once: their commits share a few disk syncs.
-    let applied = butler_api::crds().into_iter().map(|definition| {
-        let (definitions, params) = (&definitions, &params);
-        async move {
-            let name = definition.name_any();
-            let applied = definitions.patch(&name, params, &Patch::Apply(&definition)).await;
-            applied.with_context(|| format!("cannot install the CRD {name}"))?;
-            let established = await_condition(definitions.clone(), &name, conditions::is_crd_established());
-            let waited = tokio::time::timeout(ESTABLISHED_WITHIN, established).await;
-            waited.with_context(|| format!("the CRD {name} is not established after {ESTABLISHED_WITHIN:?}"))??;
-            Ok::<_, anyhow::Error>(())
+    let mut applied = JoinSet::new();
+    for &(name, json) in DEFINITIONS {
+        let definitions = definitions.clone();
+        applied.spawn(async move {
+            let definition: &RawValue = serde_json::from_str(json)?;
+            let (params, patch) = (PatchParams::apply("butler").force(), Patch::Apply(definition));
+            let patched = definitions.patch(name, &params, &patch).await;
+            patched.with_context(|| format!("cannot install the CRD {name}"))
+        });
+    }
+    while let Some(done) = applied.join_next().await {
+        done??;
+    }
+    let waited = tokio::time::timeout(ESTABLISHED_WITHIN, established(&definitions)).await;
+    waited.with_context(|| format!("the CRDs are not established after {ESTABLISHED_WITHIN:?}"))?
+}
+
+/// Waits until all are served.
+async fn established(definitions: &kube::Api<Definition>) -> Result<()> {
+    let mut missing: BTreeSet<&str> = DEFINITIONS.iter().map(|(name, _)| *name).collect();
+    let mut events = std::pin::pin!(definitions.watch(&WatchParams::default(), "0").await?);
+    while let Some(event) = events.try_next().await? {
+        match event {
+            WatchEvent::Added(definition) | WatchEvent::Modified(definition) if is_established(&definition) => {
+                missing.remove(definition.name_any().as_str());
+            }
+            WatchEvent::Error(status) => bail!("cannot watch the CRDs: {}", status.message),
+            _ => {}
         }
-    });
-    futures::future::try_join_all(applied).await?;
-    Ok(())
+        if missing.is_empty() {
+            return Ok(());
+        }
+    }
+    bail!("the watch of the CRDs ended early")
+}
+
+fn is_established(definition: &Definition) -> bool {
+    let conditions = definition.status.iter().flat_map(|status| &status.conditions).flatten();
+    conditions.into_iter().any(|condition| condition.type_ == "Established" && condition.status == "True")
 }
 
 /// A client in the same process, as the administrator.

@@ -27,7 +27,7 @@ impl Schema {
         let none = Map::new();
         let mut parser = Parser::new(&none);
         let root = parser.node(openapi)?;
-        Ok(Self { arena: Arc::new(parser.arena), root })
+        Ok(Self::new(parser.finished(), root))
     }
 
     /// Reads the component called `name` and all it refers to.
@@ -40,8 +40,8 @@ impl Schema {
     pub fn parse_components(components: &Map<String, Value>, names: &[&str]) -> Result<Vec<Self>, ParseError> {
         let mut parser = Parser::new(components);
         let roots = names.iter().map(|name| parser.component(name)).collect::<Result<Vec<_>, _>>()?;
-        let arena = Arc::new(parser.arena);
-        Ok(roots.into_iter().map(|root| Self { arena: Arc::clone(&arena), root }).collect())
+        let arena = parser.finished();
+        Ok(roots.into_iter().map(|root| Self::new(Arc::clone(&arena), root)).collect())
     }
 }
 
@@ -55,6 +55,11 @@ struct Parser<'a> {
 impl<'a> Parser<'a> {
     fn new(components: &'a Map<String, Value>) -> Self {
         Self { components, arena: Vec::new(), known: BTreeMap::new() }
+    }
+
+    fn finished(mut self) -> Arc<Vec<Node>> {
+        self.arena.shrink_to_fit();
+        Arc::new(self.arena)
     }
 
     fn component(&mut self, name: &str) -> Result<u32, ParseError> {

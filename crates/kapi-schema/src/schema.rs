@@ -1,7 +1,7 @@
 //! The schema model: nodes in an arena, and the cursor every walker uses.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 
@@ -187,26 +187,40 @@ impl Node {
 
 /// A whole schema. Cloning is cheap.
 #[derive(Clone, Debug)]
-pub struct Schema {
-    pub(crate) arena: Arc<Vec<Node>>,
-    pub(crate) root: u32,
+pub struct Schema(Arc<LazyLock<Parsed, Read>>);
+
+type Read = Box<dyn FnOnce() -> Parsed + Send>;
+
+#[derive(Clone, Debug)]
+struct Parsed {
+    arena: Arc<Vec<Node>>,
+    root: u32,
 }
 
 impl Schema {
     /// A schema of these nodes, `root` being the object's own.
     pub fn new(arena: Arc<Vec<Node>>, root: u32) -> Self {
-        Self { arena, root }
+        Self::reading(move || Parsed { arena, root })
+    }
+
+    /// A schema that is read when it is first looked at: most are never.
+    pub fn deferred(read: impl FnOnce() -> Self + Send + 'static) -> Self {
+        Self::reading(move || Parsed::clone(&read().0))
+    }
+
+    fn reading(read: impl FnOnce() -> Parsed + Send + 'static) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(read))))
     }
 
     /// A schema that accepts and keeps every object.
     pub fn any() -> Self {
         let node = Node { ty: Some(Type::Object), preserve_unknown_fields: true, ..Node::default() };
-        Self { arena: Arc::new(vec![node]), root: 0 }
+        Self::new(Arc::new(vec![node]), 0)
     }
 
     /// The cursor at the object itself.
     pub fn root(&self) -> SchemaRef<'_> {
-        SchemaRef { arena: &self.arena, id: self.root }
+        SchemaRef { arena: &self.0.arena, id: self.0.root }
     }
 }
 

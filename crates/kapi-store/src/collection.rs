@@ -132,6 +132,12 @@ impl Collection {
             None => drop(state.entries.remove(&event.key)),
         }
         state.last = event.revision;
+        // Nobody waits for it: whoever comes later with an older revision reads the log.
+        if self.changed.receiver_count() == 0 {
+            state.recent = VecDeque::new();
+            state.recent_after = event.revision;
+            return;
+        }
         if state.recent.len() == RECENT
             && let Some(oldest) = state.recent.pop_front()
         {

@@ -22,7 +22,7 @@ const COMPACTED: &str = "compacted";
 const KNOWN_FORMAT: u64 = 1;
 
 /// Pages redb may keep in memory. Current objects live in collections already; this only serves history and commits.
-const CACHE_BYTES: usize = 8 << 20;
+const CACHE_BYTES: usize = 1 << 20;
 
 pub(crate) struct Log {
     database: Database,
@@ -35,23 +35,27 @@ impl Log {
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
         match std::fs::metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // It gets its name only when it is complete, so that a crash leaves nothing half made behind.
-                let partial = path.with_extension("new");
-                match std::fs::remove_file(&partial) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io(error)),
-                    _ => drop(Self::create(&partial)?),
-                }
-                std::fs::rename(&partial, path).map_err(io)?;
-            }
-            Err(error) => return Err(io(error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::make(path),
+            Err(error) => Err(io(error)),
             // One that was never finished would have no name yet, so this one was emptied.
             Ok(found) if found.len() == 0 => {
-                return Err(OpenError::Damaged { path: path.to_owned(), detail: "it is empty".into() });
+                Err(OpenError::Damaged { path: path.to_owned(), detail: "it is empty".into() })
             }
-            Ok(_) => {}
+            Ok(_) => Self::opened(path),
         }
-        Self::opened(path)
+    }
+
+    /// Makes a new log. It gets its name only when it is complete, so that a crash leaves nothing half made behind.
+    fn make(path: &Path) -> Result<Self, OpenError> {
+        let io = |source| OpenError::Io { path: path.to_owned(), source };
+        let partial = path.with_extension("new");
+        match std::fs::remove_file(&partial) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io(error)),
+            _ => {}
+        }
+        let made = Self::create(&partial)?;
+        std::fs::rename(&partial, path).map_err(io)?;
+        Ok(made)
     }
 
     /// Makes a new log in a file that is not there yet.

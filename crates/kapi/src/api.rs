@@ -361,9 +361,7 @@ impl Inner {
         let page = self.collection_named(crd::COLLECTION).list("", None, usize::MAX);
         let mut groups = Groups::default();
         for item in page.items {
-            if let Ok(definition) = serde_json::from_slice(&item.bytes) {
-                crd::serve(&definition).into_iter().for_each(|served| groups.add(Arc::new(served)));
-            }
+            crd::serve(&item.bytes).into_iter().for_each(|served| groups.add(Arc::new(served)));
         }
         *self.custom.write() = Arc::new(groups);
     }
@@ -371,10 +369,8 @@ impl Inner {
     fn custom_changed(&self, name: &str, event: &Event) {
         let mut groups = Groups::clone(&self.custom.read());
         groups.remove_custom(name);
-        if event.change != kapi_store::Change::Deleted
-            && let Ok(definition) = serde_json::from_slice(&event.object)
-        {
-            crd::serve(&definition).into_iter().for_each(|served| groups.add(Arc::new(served)));
+        if event.change != kapi_store::Change::Deleted {
+            crd::serve(&event.object).into_iter().for_each(|served| groups.add(Arc::new(served)));
         }
         *self.custom.write() = Arc::new(groups);
     }

@@ -1,10 +1,12 @@
 //! From a CustomResourceDefinition to what is served.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use bytes::Bytes;
 use kapi_kinds::{Behaviour, Resource, Subresource};
 use kapi_schema::field::{FieldError, Path};
 use kapi_schema::{CelRules, JsonPath, Schema};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::registry::{Served, api_version};
@@ -48,10 +50,10 @@ pub struct Custom {
     pub terminating: bool,
     /// What to warn users of this version about.
     pub deprecation: Option<String>,
-    /// CEL rules, compiled.
-    pub rules: CelRules,
-    /// The version as the definition has it, for serving documents.
-    pub version: Value,
+    /// CEL rules, compiled at their first use.
+    pub rules: LazyLock<CelRules, Box<dyn FnOnce() -> CelRules + Send>>,
+    /// The definition as it is stored.
+    definition: Bytes,
 }
 
 /// Where a custom resource keeps what `/scale` shows.
@@ -87,18 +89,76 @@ impl Scale {
     }
 }
 
-/// What an established definition serves: one entry per served version.
-pub(crate) fn serve(definition: &Value) -> Vec<Served> {
-    if !is_established(definition) {
-        return Vec::new();
+impl Custom {
+    /// The version `name` as the definition has it, for serving documents.
+    pub(crate) fn version(&self, name: &str) -> Value {
+        version(&self.definition, name)
     }
+}
+
+/// A stored definition without its schemas, which are nearly all of it and seldom needed.
+pub(crate) fn outline(definition: &[u8]) -> Option<Value> {
+    let outline: Outline = serde_json::from_slice(definition).ok()?;
+    serde_json::to_value(outline).ok()
+}
+
+#[derive(Deserialize, Serialize)]
+struct Outline {
+    metadata: Value,
+    spec: OutlineSpec,
+    #[serde(default)]
+    status: Value,
+}
+
+#[derive(Deserialize, Serialize)]
+struct OutlineSpec {
+    group: Value,
+    names: Value,
+    scope: Value,
+    versions: Vec<OutlineVersion>,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+struct OutlineVersion {
+    name: Value,
+    served: Value,
+    storage: Value,
+    deprecated: Value,
+    deprecation_warning: Value,
+    subresources: Value,
+    additional_printer_columns: Value,
+    selectable_fields: Value,
+}
+
+/// A version of a stored definition, schema and all.
+fn version(definition: &[u8], name: &str) -> Value {
+    let Ok(mut definition) = serde_json::from_slice::<Value>(definition) else { return Value::Null };
+    let versions = definition.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
+    let found = versions.into_iter().flatten().find(|version| version["name"] == name);
+    found.map(Value::take).unwrap_or_default()
+}
+
+/// The schema of a version, read when it is needed.
+fn schema(definition: &Bytes, name: &str) -> Schema {
+    let (definition, name) = (definition.clone(), name.to_owned());
+    Schema::deferred(move || {
+        let version = version(&definition, &name);
+        let openapi = version.pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null);
+        Schema::parse(openapi).unwrap_or_else(|_| Schema::any())
+    })
+}
+
+/// What a stored definition serves once it is established: one entry per served version.
+pub(crate) fn serve(bytes: &Bytes) -> Vec<Served> {
+    let Some(definition) = outline(bytes).filter(is_established) else { return Vec::new() };
     let spec = &definition["spec"];
     let versions = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let stored = versions.iter().find(|version| version["storage"] == true);
     let Some(stored) = stored.and_then(|version| version["name"].as_str()) else { return Vec::new() };
     let mut served: Vec<_> = versions.iter().filter(|version| version["served"] == true).collect();
     served.sort_by_key(|version| std::cmp::Reverse(priority(version["name"].as_str().unwrap_or_default())));
-    served.into_iter().filter_map(|version| served_version(definition, spec, version, stored)).collect()
+    served.into_iter().filter_map(|version| served_version(bytes, &definition, version, stored)).collect()
 }
 
 /// Whether a condition of the definition is `True`.
@@ -111,13 +171,15 @@ fn is_established(definition: &Value) -> bool {
     has_condition(definition, "Established")
 }
 
-fn served_version(definition: &Value, spec: &Value, version: &Value, stored: &str) -> Option<Served> {
+fn served_version(bytes: &Bytes, definition: &Value, version: &Value, stored: &str) -> Option<Served> {
+    let spec = &definition["spec"];
     let (group, names) = (spec["group"].as_str()?, &spec["names"]);
     let name = version["name"].as_str()?;
     let kind = names["kind"].as_str()?;
     let plural: Arc<str> = Arc::from(names["plural"].as_str()?);
-    let openapi = version.pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null);
-    let schema = Schema::parse(openapi).unwrap_or_else(|_| Schema::any());
+    let own_schema = schema(bytes, name);
+    let stored_schema = if name == stored { own_schema.clone() } else { schema(bytes, stored) };
+    let with_rules = own_schema.clone();
     let has_status = version.pointer("/subresources/status").is_some_and(Value::is_object);
     let scale = version.pointer("/subresources/scale").and_then(scale);
     let mut selectable = Vec::new();
@@ -128,7 +190,6 @@ fn served_version(definition: &Value, spec: &Value, version: &Value, stored: &st
             selectable.push((path.trim_start_matches('.').to_owned(), parsed));
         }
     }
-    let rules = CelRules::compile(schema.root());
     let columns = kapi_kinds::custom_columns(&version["additionalPrinterColumns"], |path| {
         let path = JsonPath::parse(path).ok()?;
         Some(Box::new(move |object: &Value| path.eval(object).first().map(|found| (*found).clone())))
@@ -147,7 +208,7 @@ fn served_version(definition: &Value, spec: &Value, version: &Value, stored: &st
             .map(Arc::from)
             .to_vec(),
         subresources: subresources(group, name, kind, has_status, scale.is_some()),
-        schema,
+        schema: own_schema,
         behaviour: Behaviour { generation: true, ..Behaviour::default() },
         columns,
     };
@@ -168,22 +229,14 @@ fn served_version(definition: &Value, spec: &Value, version: &Value, stored: &st
             scale,
             definition_revision: crate::object::revision(definition),
             selectable,
-            rules,
-            stored_schema: stored_schema(spec, stored),
+            rules: LazyLock::new(Box::new(move || CelRules::compile(with_rules.root()))),
+            stored_schema,
             terminating: has_condition(definition, "Terminating"),
             deprecation: deprecation(spec, version),
-            version: version.clone(),
+            definition: bytes.clone(),
         })),
         resource: Arc::new(resource),
     })
-}
-
-fn stored_schema(spec: &Value, stored: &str) -> Schema {
-    let versions = spec["versions"].as_array().into_iter().flatten();
-    let found = versions
-        .filter(|version| version["name"] == stored)
-        .find_map(|version| version.pointer("/schema/openAPIV3Schema"));
-    found.and_then(|openapi| Schema::parse(openapi).ok()).unwrap_or_else(Schema::any)
 }
 
 fn deprecation(spec: &Value, version: &Value) -> Option<String> {

@@ -52,8 +52,9 @@ impl Pool {
             return None;
         }
         let offsets = (0..size).map(|step| (self.next + step) % size);
-        let (offset, address) =
-            offsets.map(|offset| (offset, self.address(first + offset))).find(|(_, a)| !self.holders.contains_key(a))?;
+        let (offset, address) = offsets
+            .map(|offset| (offset, self.address(first + offset)))
+            .find(|(_, a)| !self.holders.contains_key(a))?;
         self.next = offset + 1;
         self.holders.insert(address, holder.to_owned());
         Some(address)

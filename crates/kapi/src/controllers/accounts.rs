@@ -9,14 +9,21 @@ const AGENT: &str = "kube-controller-manager/serviceaccount-controller";
 const ROOT_CA: &str = "kube-root-ca.crt";
 
 /// Makes what a namespace lacks.
-pub(super) async fn ensure(watched: &mut Watched, namespace: &str, bytes: &[u8]) {
+pub(super) async fn ensure(watched: &Watched, namespace: &str, bytes: &[u8]) {
     if super::mentions(bytes, b"\"deletionTimestamp\"") {
         return;
     }
+    futures::join!(ensure_account(watched, namespace), ensure_authority(watched, namespace));
+}
+
+async fn ensure_account(watched: &Watched, namespace: &str) {
     if watched.api.collection_named("serviceaccounts.").get(&format!("{namespace}/default")).is_none() {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
         create(watched, namespace, "serviceaccounts", &account).await;
     }
+}
+
+async fn ensure_authority(watched: &Watched, namespace: &str) {
     let Some(root) = watched.api.options.security.root_authority.clone() else { return };
     if watched.api.collection_named("configmaps.").get(&format!("{namespace}/{ROOT_CA}")).is_none() {
         let about = "The authority whose certificate the API shows inside the cluster; good for nothing else.";
@@ -31,7 +38,7 @@ pub(super) async fn ensure(watched: &mut Watched, namespace: &str, bytes: &[u8])
 }
 
 /// Something is gone from a namespace: it may have been one of these.
-pub(super) async fn restore(watched: &mut Watched, resource: &str, key: &str) {
+pub(super) async fn restore(watched: &Watched, resource: &str, key: &str) {
     let Some((namespace, name)) = key.split_once('/') else { return };
     if !matches!((resource, name), ("serviceaccounts.", "default") | ("configmaps.", ROOT_CA)) {
         return;
@@ -41,7 +48,7 @@ pub(super) async fn restore(watched: &mut Watched, resource: &str, key: &str) {
     }
 }
 
-async fn create(watched: &mut Watched, namespace: &str, plural: &str, object: &Value) {
+async fn create(watched: &Watched, namespace: &str, plural: &str, object: &Value) {
     let path = format!("/api/v1/namespaces/{namespace}/{plural}");
     if let Err(failure) = watched.client.send(AGENT, Method::POST, &path, Some(object)).await
         && !matches!(failure.code, 403 | 404 | 409)

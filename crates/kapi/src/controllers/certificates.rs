@@ -16,7 +16,7 @@ pub(super) const COLLECTION: &str = "certificatesigningrequests.certificates.k8s
 const MAX_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 365);
 
 /// Approves or signs a request, as it stands.
-pub(super) async fn consider(watched: &mut Watched, bytes: &[u8]) {
+pub(super) async fn consider(watched: &Watched, bytes: &[u8]) {
     let Ok(request) = serde_json::from_slice::<Value>(bytes) else { return };
     if let Approval::Approve(condition) = auto_approve(&request, &watched.api.auth.authorizer) {
         send(watched, "approval", with_condition(request, condition)).await;
@@ -49,7 +49,7 @@ fn with_condition(mut request: Value, condition: Value) -> Value {
     request
 }
 
-async fn send(watched: &mut Watched, subresource: &str, request: Value) {
+async fn send(watched: &Watched, subresource: &str, request: Value) {
     let name = object::name(&request);
     let path = format!("/apis/certificates.k8s.io/v1/certificatesigningrequests/{name}/{subresource}");
     if let Err(failure) = watched.client.send(AGENT, Method::PUT, &path, Some(&request)).await

@@ -15,7 +15,7 @@ const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
 
 /// Looks at an object that is there: its owners may be gone, or its own deletion may wait for its dependants.
-pub(super) async fn consider(watched: &mut Watched, resource: &str, key: &str, bytes: &[u8]) {
+pub(super) async fn consider(watched: &Watched, resource: &str, key: &str, bytes: &[u8]) {
     let owned = super::mentions(bytes, b"\"ownerReferences\"");
     let waiting = super::mentions(bytes, b"\"deletionTimestamp\"")
         && (super::mentions(bytes, b"\"foregroundDeletion\"") || super::mentions(bytes, b"\"orphan\""));
@@ -32,7 +32,7 @@ pub(super) async fn consider(watched: &mut Watched, resource: &str, key: &str, b
 }
 
 /// An owner is gone: its dependants go too, unless somebody else owns them.
-pub(super) async fn owner_gone(watched: &mut Watched, bytes: &[u8]) {
+pub(super) async fn owner_gone(watched: &Watched, bytes: &[u8]) {
     let Ok(owner) = serde_json::from_slice::<Value>(bytes) else { return };
     for place in watched.owners.dependents(object::uid(&owner)) {
         if let Some(object) = live(watched, &place) {
@@ -43,7 +43,7 @@ pub(super) async fn owner_gone(watched: &mut Watched, bytes: &[u8]) {
 }
 
 /// Deletes an object none of whose owners is left; drops references to owners that are.
-async fn collect(watched: &mut Watched, resource: &str, key: &str, object: &Value) {
+async fn collect(watched: &Watched, resource: &str, key: &str, object: &Value) {
     let references = references(object);
     let (alive, gone): (Vec<_>, Vec<_>) =
         references.iter().partition(|reference| owner_state(watched, object, reference) != Owner::Gone);
@@ -65,7 +65,7 @@ async fn collect(watched: &mut Watched, resource: &str, key: &str, object: &Valu
 }
 
 /// A deletion that waits for dependants: makes them go or lets them be, then lets the owner go.
-async fn settle_dependents(watched: &mut Watched, resource: &str, key: &str, owner: &Value) {
+async fn settle_dependents(watched: &Watched, resource: &str, key: &str, owner: &Value) {
     let uid = object::uid(owner).to_owned();
     let finalizers = object::finalizers(owner);
     if finalizers.contains(&ORPHAN) {
@@ -89,7 +89,7 @@ async fn settle_dependents(watched: &mut Watched, resource: &str, key: &str, own
 }
 
 /// A dependant is gone: an owner deleted in the foreground may have waited for it alone.
-async fn unblock_owners(watched: &mut Watched, dependent: &Value) {
+async fn unblock_owners(watched: &Watched, dependent: &Value) {
     for reference in references(dependent) {
         let Some((place, owner)) = find_owner(watched, dependent, &reference) else { continue };
         if object::is_deleting(&owner) && object::finalizers(&owner).contains(&FOREGROUND) {
@@ -109,7 +109,7 @@ fn only_owned_by(watched: &Watched, dependent: &Value, uid: &str) -> bool {
         .all(|reference| reference["uid"] == uid || owner_state(watched, dependent, reference) != Owner::Alive)
 }
 
-async fn delete_in_foreground(watched: &mut Watched, place: &Place, object: &Value) {
+async fn delete_in_foreground(watched: &Watched, place: &Place, object: &Value) {
     let Some(path) = path(watched, &place.resource, &place.key) else { return };
     let uid = object::uid(object);
     let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Foreground", "preconditions": {"uid": uid}});
@@ -117,7 +117,7 @@ async fn delete_in_foreground(watched: &mut Watched, place: &Place, object: &Val
 }
 
 /// Takes an owner out of an object's references.
-async fn release(watched: &mut Watched, place: &Place, uid: &str) {
+async fn release(watched: &Watched, place: &Place, uid: &str) {
     let Some(object) = live(watched, place) else { return };
     let Some(path) = path(watched, &place.resource, &place.key) else { return };
     let kept: Vec<Value> = references(&object).into_iter().filter(|reference| reference["uid"] != uid).collect();
@@ -125,7 +125,7 @@ async fn release(watched: &mut Watched, place: &Place, uid: &str) {
     log(watched.client.send(AGENT, Method::PATCH, &path, Some(&patch)).await, "orphan", &path);
 }
 
-async fn drop_finalizer(watched: &mut Watched, resource: &str, key: &str, owner: &Value, finalizer: &str) {
+async fn drop_finalizer(watched: &Watched, resource: &str, key: &str, owner: &Value, finalizer: &str) {
     let Some(path) = path(watched, resource, key) else { return };
     let kept: Vec<&str> = object::finalizers(owner).into_iter().filter(|name| *name != finalizer).collect();
     let patch = json!({"metadata": {

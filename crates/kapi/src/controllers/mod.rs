@@ -6,18 +6,24 @@ mod accounts;
 mod certificates;
 mod crd;
 mod gc;
+mod names;
 mod namespace;
 mod owners;
 mod roles;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::join_all;
 use kapi_store::Event;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use crate::api::{Api, Inner};
 use crate::internal::Internal;
+use names::Names;
 use owners::Owners;
 
 /// A committed change, for controllers to look at.
@@ -44,7 +50,17 @@ struct Watched {
     api: Arc<Inner>,
     client: Internal,
     owners: Owners,
+    names: Mutex<Names>,
     enabled: Controllers,
+}
+
+/// An object the controllers have to look at.
+struct Todo {
+    resource: Arc<str>,
+    key: Box<str>,
+    /// The object, or what it was when it went.
+    bytes: Bytes,
+    gone: bool,
 }
 
 /// Which of the things a real cluster leaves to kube-controller-manager the API does by itself.
@@ -75,74 +91,108 @@ impl Controllers {
     }
 }
 
+/// Changes looked at together: what they lead to shares disk syncs.
+const BATCH: usize = 1024;
+/// Objects of one API that are settled at the same time.
+const AT_ONCE: usize = 64;
+
 /// Runs until the plane is gone.
 pub(crate) async fn run(mut messages: mpsc::UnboundedReceiver<Message>, enabled: Controllers) {
     let mut watched: HashMap<Arc<str>, Watched> = HashMap::new();
-    while let Some(message) = messages.recv().await {
-        match message {
-            Message::Opened(api) => {
-                let mut entry = Watched::new(&api, enabled);
-                entry.catch_up().await;
-                watched.insert(Arc::clone(&api.name), entry);
-            }
-            Message::Closed(name) => {
-                watched.remove(&name);
-            }
-            Message::Changed(notice) => {
-                if let Some(entry) = watched.get_mut(&notice.api.name) {
-                    entry.changed(&notice.resource, &notice.event).await;
+    let mut batch = Vec::new();
+    while messages.recv_many(&mut batch, BATCH).await > 0 {
+        let mut todo: BTreeMap<Arc<str>, Vec<Todo>> = BTreeMap::new();
+        for message in batch.drain(..) {
+            match message {
+                Message::Opened(api) => {
+                    let mut entry = Watched::new(&api, enabled);
+                    todo.insert(Arc::clone(&api.name), entry.catch_up());
+                    watched.insert(Arc::clone(&api.name), entry);
+                }
+                Message::Changed(Notice { api, resource, event }) => {
+                    if let Some(entry) = watched.get_mut(&api.name) {
+                        todo.entry(Arc::clone(&api.name)).or_default().push(entry.note(resource, &event));
+                    }
+                }
+                Message::Closed(name) => {
+                    watched.remove(&name);
+                    todo.remove(&name);
                 }
             }
         }
+        let mut settled = Vec::new();
+        for (api, todo) in todo {
+            if let Some(watched) = watched.get(&api) {
+                settled.push(watched.settle(todo));
+            }
+        }
+        join_all(settled).await;
     }
 }
 
 impl Watched {
     fn new(api: &Arc<Inner>, enabled: Controllers) -> Self {
         let client = Internal::new(&Api { inner: Arc::clone(api) });
-        Self { api: Arc::clone(api), client, owners: Owners::default(), enabled }
+        let (owners, names) = (Owners::default(), Mutex::default());
+        Self { api: Arc::clone(api), client, owners, names, enabled }
     }
 
-    /// Looks at everything there is, as after a restart.
-    async fn catch_up(&mut self) {
+    /// Takes everything in there is, as after a restart.
+    fn catch_up(&mut self) -> Vec<Todo> {
         let prefix = format!("{}/", self.api.name);
         let mut found = Vec::new();
         for collection in self.api.store.collections(&prefix) {
             let Some(resource) = collection.name().strip_prefix(&prefix).map(Arc::<str>::from) else { continue };
             for item in collection.list("", None, usize::MAX).items {
                 self.owners.note(&resource, &item.key, &item.bytes);
-                found.push((Arc::clone(&resource), item.key, item.bytes));
+                found.push(Todo { resource: Arc::clone(&resource), key: item.key, bytes: item.bytes, gone: false });
             }
         }
-        for (resource, key, bytes) in found {
-            if &*resource != roles::COLLECTION {
-                self.consider(&resource, &key, &bytes).await;
-            }
+        for definition in found.iter().filter(|todo| &*todo.resource == crate::crd::COLLECTION) {
+            self.names.get_mut().note(&definition.key, &definition.bytes);
         }
-        if self.enabled.roles {
-            roles::aggregate(self).await;
-        }
+        found
     }
 
-    async fn changed(&mut self, resource: &Arc<str>, event: &Event) {
-        if event.change == kapi_store::Change::Deleted {
-            self.owners.forget(resource, &event.key);
-            self.gone(&event.key, &event.object).await;
-            if self.enabled.accounts {
-                accounts::restore(self, resource, &event.key).await;
-            }
-            return;
+    /// Takes a change in.
+    fn note(&mut self, resource: Arc<str>, event: &Event) -> Todo {
+        let gone = event.change == kapi_store::Change::Deleted;
+        match gone {
+            true => self.owners.forget(&resource, &event.key),
+            false => self.owners.note(&resource, &event.key, &event.object),
         }
-        self.owners.note(resource, &event.key, &event.object);
-        self.consider(resource, &event.key, &event.object).await;
+        if &*resource == crate::crd::COLLECTION {
+            match gone {
+                true => self.names.get_mut().forget(&event.key),
+                false => self.names.get_mut().note(&event.key, &event.object),
+            }
+        }
+        Todo { resource, key: event.key.clone(), bytes: event.object.clone(), gone }
+    }
+
+    /// Does what changes lead to.
+    async fn settle(&self, todo: Vec<Todo>) {
+        let (gone, there): (Vec<Todo>, Vec<Todo>) = todo.into_iter().partition(|todo| todo.gone);
+        let roles = self.enabled.roles && there.iter().any(|todo| &*todo.resource == roles::COLLECTION);
+        let considered = async {
+            for some in there.chunks(AT_ONCE) {
+                join_all(some.iter().map(|todo| self.consider(todo).boxed())).await;
+            }
+        };
+        let aggregated = async {
+            if roles {
+                roles::aggregate(self).await;
+            }
+        };
+        futures::join!(considered, self.released(&gone), aggregated);
     }
 
     /// An object is there and may need something.
-    async fn consider(&mut self, resource: &str, key: &str, bytes: &[u8]) {
+    async fn consider(&self, todo: &Todo) {
+        let (resource, key, bytes) = (&*todo.resource, &*todo.key, &*todo.bytes);
         match resource {
             crate::crd::COLLECTION => crd::establish(self, key, bytes).await,
             "namespaces." if self.enabled.namespaces => namespace::finalize(self, key, bytes).await,
-            roles::COLLECTION if self.enabled.roles => roles::aggregate(self).await,
             certificates::COLLECTION if self.enabled.certificates => certificates::consider(self, bytes).await,
             _ => {}
         }
@@ -154,16 +204,30 @@ impl Watched {
         }
     }
 
-    /// An object is gone, which others may have waited for.
-    async fn gone(&mut self, key: &str, bytes: &[u8]) {
-        if self.enabled.namespaces
-            && let Some((namespace, _)) = key.split_once('/')
-        {
-            namespace::content_gone(self, namespace).await;
+    /// Objects are gone, which others may have waited for.
+    async fn released(&self, gone: &[Todo]) {
+        if gone.is_empty() {
+            return;
         }
-        crd::content_gone(self, bytes).await;
+        if self.enabled.namespaces {
+            let namespaces = gone.iter().filter_map(|gone| Some(gone.key.split_once('/')?.0));
+            for namespace in namespaces.collect::<BTreeSet<&str>>() {
+                namespace::content_gone(self, namespace).await;
+            }
+        }
+        crd::content_gone(self).await;
+        for some in gone.chunks(AT_ONCE) {
+            join_all(some.iter().map(|gone| self.bereaved(gone).boxed())).await;
+        }
+    }
+
+    /// An object is gone: what it owned goes too, and what must be there is made again.
+    async fn bereaved(&self, gone: &Todo) {
         if self.enabled.garbage {
-            gc::owner_gone(self, bytes).await;
+            gc::owner_gone(self, &gone.bytes).await;
+        }
+        if self.enabled.accounts {
+            accounts::restore(self, &gone.resource, &gone.key).await;
         }
     }
 }

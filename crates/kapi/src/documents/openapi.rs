@@ -107,7 +107,7 @@ fn component(described: &Descriptions, found: &[Arc<Served>], name: &str) -> Opt
     found.iter().find_map(|served| {
         let (resource, custom) = (&served.resource, served.custom.as_ref()?);
         if name == component_name(&resource.group, &resource.version, &resource.kind) {
-            let mut schema = custom_component(resource, &custom.version);
+            let mut schema = custom_component(resource, &custom.version(&resource.version));
             described.describe_custom(&mut schema);
             return Some(schema);
         }

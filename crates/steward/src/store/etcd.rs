@@ -97,9 +97,7 @@ fn tenancy(access: &Access) -> Result<Tenancy, Error> {
 }
 
 /// Errors as they are told to people.
-fn told<'a, T: 'a>(
-    call: impl Future<Output = Result<T, Error>> + Send + 'a,
-) -> BoxFuture<'a, Result<T, StoreError>> {
+fn told<'a, T: 'a>(call: impl Future<Output = Result<T, Error>> + Send + 'a) -> BoxFuture<'a, Result<T, StoreError>> {
     call.map(|outcome| outcome.map_err(|error| explain(&error))).boxed()
 }
 
