@@ -10,6 +10,7 @@
 //! A pass over a TenantControlPlane reads what there is, lets [`tenant::plan`] decide, does what it says, and reports. The
 //! planner is pure; keys are made where it says so and are never made twice.
 
+pub mod capi;
 pub mod credentials;
 pub mod inside;
 pub mod names;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// Field manager, finalizer owner and reporter of events.
 pub const MANAGER: &str = "steward";
 /// Holds a TenantControlPlane until its pods, its data and its keys are gone.
-pub const FINALIZER: &str = "steward.butlerlabs.dev/control-plane";
+pub const FINALIZER: &str = butler_api::names::finalizers::TENANT_CONTROL_PLANE;
 /// Holds a Secret whose loss could not be repaired.
 pub const KEEP: &str = "steward.butlerlabs.dev/keep";
 /// Stops Steward's work on an object while it is there, whatever its value.
@@ -19,6 +19,9 @@ pub const NEW_AUTHORITY: &str = "steward.butlerlabs.dev/new-authority";
 pub const NAME: &str = "steward.butlerlabs.dev/name";
 /// Which part of it an object is.
 pub const COMPONENT: &str = "steward.butlerlabs.dev/component";
+
+/// Label by which Cluster API knows what belongs to a Cluster.
+pub const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 
 /// Labels of everything that belongs to a control plane.
 pub fn labels(tenant: &str, component: &str) -> BTreeMap<String, String> {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use butler_api::names::finalizers::DATA_STORE;
 use butler_api::shared::{Blocker, BlockerOwner};
 use butler_api::steward::data_store::MemberReport;
 use butler_api::steward::{DataStore, DataStoreStatus, TenantControlPlane};
@@ -123,10 +124,10 @@ impl Reconcile for DataStoreController {
         let tenants = self.tenants_of(&key.name);
         let leaving = store.metadata.deletion_timestamp.is_some();
         if leaving && tenants.is_empty() {
-            remove_finalizer(&api, &*store, names::FINALIZER).await?;
+            remove_finalizer(&api, &*store, DATA_STORE).await?;
             return Ok(Next::Rest);
         }
-        if !leaving && let Some(written) = add_finalizer(&api, &*store, names::FINALIZER).await? {
+        if !leaving && let Some(written) = add_finalizer(&api, &*store, DATA_STORE).await? {
             self.stores.wrote(written);
             return Ok(Next::After(Duration::ZERO));
         }

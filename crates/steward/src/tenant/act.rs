@@ -191,14 +191,11 @@ impl TenantController {
             .ok_or_else(|| Failure::new(Retry::Soon, "Conflict", "the control plane has no UID yet"))?;
         let mut labels = names::labels(observed.name(), "credentials");
         // Cluster API finds its Secrets by this label.
-        let cluster = observed.tenant.labels().get(CLUSTER_NAME);
-        labels.extend(cluster.map(|cluster| (CLUSTER_NAME.to_owned(), cluster.clone())));
+        let cluster = observed.tenant.labels().get(names::CLUSTER_NAME);
+        labels.extend(cluster.map(|cluster| (names::CLUSTER_NAME.to_owned(), cluster.clone())));
         Ok(metadata(observed.namespace(), name, labels, &owner))
     }
 }
-
-/// Label by which Cluster API knows what belongs to a Cluster.
-const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 
 fn unmade(error: &PkiError) -> Failure {
     Failure::new(Retry::Backoff, "KeyGeneration", "keys or certificates cannot be made").caused_by(error.clone())
