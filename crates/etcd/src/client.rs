@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use prost::Message as _;
+use prost::Message;
 
 use crate::{
     Access, Error, KeyRange, Permission, Transport,
     members::Members,
-    messages::{self, Call, PermissionType},
+    messages::{
+        self, AlarmResponse, AuthStatusResponse, DeleteRangeRequest, Empty, Name, Names, PermissionType, PutRequest,
+        RangeRequest, RangeResponse, RoleGetResponse, RoleGrantPermissionRequest, RoleRevokePermissionRequest,
+        StatusResponse, UserAddOptions, UserAddRequest, UserRole,
+    },
     release,
 };
 
@@ -86,107 +90,109 @@ impl Client {
 
     /// The first keys of a range, at most `limit`.
     pub async fn page(&self, range: &KeyRange, limit: u32, keys_only: bool) -> Result<Page, Error> {
-        let request = messages::RangeRequest { limit: i64::from(limit), keys_only, ..range_request(range) };
-        let answer = self.call(&request).await?;
-        let entries = answer.kvs.into_iter().map(|kv| (kv.key, kv.value)).collect();
-        Ok(Page { entries, more: answer.more })
+        let request = RangeRequest { limit: i64::from(limit), keys_only, ..range_request(range) };
+        let answer: RangeResponse = self.call("/etcdserverpb.KV/Range", &request).await?;
+        Ok(Page { entries: answer.kvs.into_iter().map(|kv| (kv.key, kv.value)).collect(), more: answer.more })
     }
 
     /// How many keys a range has.
     pub async fn count(&self, range: &KeyRange) -> Result<u64, Error> {
-        let answer = self.call(&messages::RangeRequest { count_only: true, ..range_request(range) }).await?;
+        let request = RangeRequest { count_only: true, ..range_request(range) };
+        let answer: RangeResponse = self.call("/etcdserverpb.KV/Range", &request).await?;
         Ok(unsigned(answer.count))
     }
 
     /// Writes a key.
     pub async fn put(&self, key: impl Into<Bytes>, value: impl Into<Bytes>) -> Result<(), Error> {
-        self.call(&messages::PutRequest { key: key.into(), value: value.into() }).await.map(drop)
+        self.tell("/etcdserverpb.KV/Put", &PutRequest { key: key.into(), value: value.into() }).await
     }
 
-    /// Deletes the keys of a range and says how many there were.
-    pub async fn delete(&self, range: &KeyRange) -> Result<u64, Error> {
+    /// Deletes the keys of a range.
+    pub async fn delete(&self, range: &KeyRange) -> Result<(), Error> {
         let KeyRange { start: key, end: range_end } = range.clone();
-        Ok(unsigned(self.call(&messages::DeleteRangeRequest { key, range_end }).await?.deleted))
+        self.tell("/etcdserverpb.KV/DeleteRange", &DeleteRangeRequest { key, range_end }).await
     }
 
     /// Whether users and permissions count.
     pub async fn auth_enabled(&self) -> Result<bool, Error> {
-        Ok(self.call(&messages::AuthStatusRequest {}).await?.enabled)
+        let answer: AuthStatusResponse = self.call("/etcdserverpb.Auth/AuthStatus", &Empty {}).await?;
+        Ok(answer.enabled)
     }
 
     /// Makes users and permissions count.
     pub async fn enable_auth(&self) -> Result<(), Error> {
-        self.call(&messages::AuthEnableRequest {}).await.map(drop)
+        self.tell("/etcdserverpb.Auth/AuthEnable", &Empty {}).await
     }
 
     /// All users.
     pub async fn users(&self) -> Result<Vec<String>, Error> {
-        Ok(self.call(&messages::UserListRequest {}).await?.names)
+        let answer: Names = self.call("/etcdserverpb.Auth/UserList", &Empty {}).await?;
+        Ok(answer.names)
     }
 
     /// The roles of a user, if there is such a user.
-    pub async fn roles_of(&self, name: &str) -> Result<Option<Vec<String>>, Error> {
-        let found = self.call(&messages::UserGetRequest { name: name.to_owned() }).await;
+    pub async fn roles_of(&self, user: &str) -> Result<Option<Vec<String>>, Error> {
+        let found: Result<Names, _> = self.call("/etcdserverpb.Auth/UserGet", &name(user)).await;
         Ok(present(found)?.map(|answer| answer.names))
     }
 
     /// Makes a user without a password: only a certificate proves who it is.
-    pub async fn add_user(&self, name: &str) -> Result<(), Error> {
-        let options = Some(messages::UserAddOptions { no_password: true });
-        self.call(&messages::UserAddRequest { name: name.to_owned(), options }).await.map(drop)
+    pub async fn add_user(&self, user: &str) -> Result<(), Error> {
+        let options = Some(UserAddOptions { no_password: true });
+        self.tell("/etcdserverpb.Auth/UserAdd", &UserAddRequest { name: user.to_owned(), options }).await
     }
 
     /// Deletes a user.
-    pub async fn delete_user(&self, name: &str) -> Result<(), Error> {
-        self.call(&messages::UserDeleteRequest { name: name.to_owned() }).await.map(drop)
+    pub async fn delete_user(&self, user: &str) -> Result<(), Error> {
+        self.tell("/etcdserverpb.Auth/UserDelete", &name(user)).await
     }
 
     /// Gives a user a role.
     pub async fn grant_role(&self, user: &str, role: &str) -> Result<(), Error> {
-        let request = messages::UserGrantRoleRequest { user: user.to_owned(), role: role.to_owned() };
-        self.call(&request).await.map(drop)
+        self.tell("/etcdserverpb.Auth/UserGrantRole", &user_role(user, role)).await
     }
 
     /// Takes a role from a user.
     pub async fn revoke_role(&self, user: &str, role: &str) -> Result<(), Error> {
-        let request = messages::UserRevokeRoleRequest { name: user.to_owned(), role: role.to_owned() };
-        self.call(&request).await.map(drop)
+        self.tell("/etcdserverpb.Auth/UserRevokeRole", &user_role(user, role)).await
     }
 
     /// The permissions of a role, if there is such a role.
-    pub async fn permissions_of(&self, name: &str) -> Result<Option<Vec<Permission>>, Error> {
-        let found = self.call(&messages::RoleGetRequest { role: name.to_owned() }).await;
+    pub async fn permissions_of(&self, role: &str) -> Result<Option<Vec<Permission>>, Error> {
+        let found: Result<RoleGetResponse, _> = self.call("/etcdserverpb.Auth/RoleGet", &name(role)).await;
         Ok(present(found)?.map(|answer| answer.perm.into_iter().map(Permission::from).collect()))
     }
 
     /// Makes a role.
-    pub async fn add_role(&self, name: &str) -> Result<(), Error> {
-        self.call(&messages::RoleAddRequest { name: name.to_owned() }).await.map(drop)
+    pub async fn add_role(&self, role: &str) -> Result<(), Error> {
+        self.tell("/etcdserverpb.Auth/RoleAdd", &name(role)).await
     }
 
     /// Deletes a role, and takes it from all users.
-    pub async fn delete_role(&self, name: &str) -> Result<(), Error> {
-        self.call(&messages::RoleDeleteRequest { role: name.to_owned() }).await.map(drop)
+    pub async fn delete_role(&self, role: &str) -> Result<(), Error> {
+        self.tell("/etcdserverpb.Auth/RoleDelete", &name(role)).await
     }
 
     /// Lets a role read and write a range.
     pub async fn grant_permission(&self, role: &str, range: &KeyRange) -> Result<(), Error> {
         let KeyRange { start: key, end: range_end } = range.clone();
-        let perm = messages::Permission { perm_type: PermissionType::ReadWrite.into(), key, range_end };
-        self.call(&messages::RoleGrantPermissionRequest { name: role.to_owned(), perm: Some(perm) }).await.map(drop)
+        let perm = Some(messages::Permission { perm_type: PermissionType::ReadWrite.into(), key, range_end });
+        let request = RoleGrantPermissionRequest { name: role.to_owned(), perm };
+        self.tell("/etcdserverpb.Auth/RoleGrantPermission", &request).await
     }
 
     /// Takes the permission on exactly this range from a role.
     pub async fn revoke_permission(&self, role: &str, range: &KeyRange) -> Result<(), Error> {
         let KeyRange { start: key, end: range_end } = range.clone();
-        let request = messages::RoleRevokePermissionRequest { role: role.to_owned(), key, range_end };
-        self.call(&request).await.map(drop)
+        let request = RoleRevokePermissionRequest { role: role.to_owned(), key, range_end };
+        self.tell("/etcdserverpb.Auth/RoleRevokePermission", &request).await
     }
 
     /// How the member that answers is, and what is wrong with any.
     pub async fn status(&self) -> Result<Status, Error> {
-        let status = self.call(&messages::StatusRequest {}).await?;
-        let alarms = self.call(&messages::AlarmRequest {}).await?.alarms;
+        let status: StatusResponse = self.call("/etcdserverpb.Maintenance/Status", &Empty {}).await?;
+        // Without arguments it asks for all alarms of all members.
+        let AlarmResponse { alarms } = self.call("/etcdserverpb.Maintenance/Alarm", &Empty {}).await?;
         Ok(Status {
             version: status.version,
             has_leader: status.leader != 0,
@@ -197,10 +203,22 @@ impl Client {
         })
     }
 
-    async fn call<C: Call>(&self, request: &C) -> Result<C::Answer, Error> {
-        let answer = self.transport.call(C::PATH, request.encode_to_vec().into()).await?;
-        C::Answer::decode(answer).map_err(|error| Error::Other(format!("{} answered something else: {error}", C::PATH)))
+    async fn tell(&self, path: &'static str, request: &impl Message) -> Result<(), Error> {
+        self.call::<Empty>(path, request).await.map(drop)
     }
+
+    async fn call<A: Message + Default>(&self, path: &'static str, request: &impl Message) -> Result<A, Error> {
+        let answer = self.transport.call(path, request.encode_to_vec().into()).await?;
+        A::decode(answer).map_err(|error| Error::Other(format!("{path} answered something else: {error}")))
+    }
+}
+
+fn name(name: &str) -> Name {
+    Name { name: name.to_owned() }
+}
+
+fn user_role(user: &str, role: &str) -> UserRole {
+    UserRole { user: user.to_owned(), role: role.to_owned() }
 }
 
 impl From<messages::Permission> for Permission {
@@ -210,9 +228,9 @@ impl From<messages::Permission> for Permission {
     }
 }
 
-fn range_request(range: &KeyRange) -> messages::RangeRequest {
+fn range_request(range: &KeyRange) -> RangeRequest {
     let KeyRange { start: key, end: range_end } = range.clone();
-    messages::RangeRequest { key, range_end, ..messages::RangeRequest::default() }
+    RangeRequest { key, range_end, ..RangeRequest::default() }
 }
 
 fn present<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {

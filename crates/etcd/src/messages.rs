@@ -3,45 +3,25 @@
 use bytes::Bytes;
 use prost::Message;
 
-/// A message that is a call, and what answers it.
-pub(crate) trait Call: Message {
-    const PATH: &'static str;
-    type Answer: Message + Default;
-}
-
-macro_rules! calls {
-    ($($request:ident => $path:literal => $answer:ident;)*) => {
-        $(impl Call for $request {
-            const PATH: &'static str = concat!("/etcdserverpb.", $path);
-            type Answer = $answer;
-        })*
-    };
-}
-
-calls! {
-    RangeRequest => "KV/Range" => RangeResponse;
-    PutRequest => "KV/Put" => Nothing;
-    DeleteRangeRequest => "KV/DeleteRange" => DeleteRangeResponse;
-    AuthStatusRequest => "Auth/AuthStatus" => AuthStatusResponse;
-    AuthEnableRequest => "Auth/AuthEnable" => Nothing;
-    UserAddRequest => "Auth/UserAdd" => Nothing;
-    UserGetRequest => "Auth/UserGet" => Names;
-    UserListRequest => "Auth/UserList" => Names;
-    UserDeleteRequest => "Auth/UserDelete" => Nothing;
-    UserGrantRoleRequest => "Auth/UserGrantRole" => Nothing;
-    UserRevokeRoleRequest => "Auth/UserRevokeRole" => Nothing;
-    RoleAddRequest => "Auth/RoleAdd" => Nothing;
-    RoleGetRequest => "Auth/RoleGet" => RoleGetResponse;
-    RoleDeleteRequest => "Auth/RoleDelete" => Nothing;
-    RoleGrantPermissionRequest => "Auth/RoleGrantPermission" => Nothing;
-    RoleRevokePermissionRequest => "Auth/RoleRevokePermission" => Nothing;
-    StatusRequest => "Maintenance/Status" => StatusResponse;
-    AlarmRequest => "Maintenance/Alarm" => AlarmResponse;
-}
-
-/// An answer of which only the arrival matters.
+/// A request without arguments, or an answer of which only the arrival matters.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Nothing {}
+pub(crate) struct Empty {}
+
+/// All requests about one user or role.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Name {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+}
+
+/// Both requests about the role of a user.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct UserRole {
+    #[prost(string, tag = "1")]
+    pub(crate) user: String,
+    #[prost(string, tag = "2")]
+    pub(crate) role: String,
+}
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct RangeRequest {
@@ -92,22 +72,10 @@ pub(crate) struct DeleteRangeRequest {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct DeleteRangeResponse {
-    #[prost(int64, tag = "2")]
-    pub(crate) deleted: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct AuthStatusRequest {}
-
-#[derive(Clone, PartialEq, Message)]
 pub(crate) struct AuthStatusResponse {
     #[prost(bool, tag = "2")]
     pub(crate) enabled: bool,
 }
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct AuthEnableRequest {}
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct UserAddRequest {
@@ -123,54 +91,11 @@ pub(crate) struct UserAddOptions {
     pub(crate) no_password: bool,
 }
 
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct UserGetRequest {
-    #[prost(string, tag = "1")]
-    pub(crate) name: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct UserListRequest {}
-
 /// The roles of a user, or all users: both answers have the same form.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Names {
     #[prost(string, repeated, tag = "2")]
     pub(crate) names: Vec<String>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct UserDeleteRequest {
-    #[prost(string, tag = "1")]
-    pub(crate) name: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct UserGrantRoleRequest {
-    #[prost(string, tag = "1")]
-    pub(crate) user: String,
-    #[prost(string, tag = "2")]
-    pub(crate) role: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct UserRevokeRoleRequest {
-    #[prost(string, tag = "1")]
-    pub(crate) name: String,
-    #[prost(string, tag = "2")]
-    pub(crate) role: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct RoleAddRequest {
-    #[prost(string, tag = "1")]
-    pub(crate) name: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct RoleGetRequest {
-    #[prost(string, tag = "1")]
-    pub(crate) role: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -197,12 +122,6 @@ pub(crate) enum PermissionType {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct RoleDeleteRequest {
-    #[prost(string, tag = "1")]
-    pub(crate) role: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
 pub(crate) struct RoleGrantPermissionRequest {
     #[prost(string, tag = "1")]
     pub(crate) name: String,
@@ -221,9 +140,6 @@ pub(crate) struct RoleRevokePermissionRequest {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct StatusRequest {}
-
-#[derive(Clone, PartialEq, Message)]
 pub(crate) struct StatusResponse {
     #[prost(string, tag = "2")]
     pub(crate) version: String,
@@ -237,10 +153,6 @@ pub(crate) struct StatusResponse {
     #[prost(int64, tag = "12")]
     pub(crate) db_size_quota: i64,
 }
-
-/// Asks for all alarms of all members: every field has its zero value.
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct AlarmRequest {}
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct AlarmResponse {

@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Once},
     time::{Duration, Instant},
 };
 
@@ -20,7 +20,8 @@ use rustls_pki_types::{CertificateDer, ServerName, pem::PemObject as _};
 use crate::{etcd_program, found, tenant};
 
 fn apiserver_program() -> Option<PathBuf> {
-    found(testing::find("kubernetes/v1.34.4/kube-apiserver", "scripts/kubernetes"))
+    static SAID: Once = Once::new();
+    found(testing::find("kubernetes/v1.34.4/kube-apiserver", "scripts/kubernetes"), &SAID)
 }
 
 #[tokio::test]

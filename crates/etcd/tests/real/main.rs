@@ -8,18 +8,20 @@ mod interrupted;
 mod isolation;
 mod life;
 
-use std::{io::Write as _, path::PathBuf};
+use std::{io::Write as _, path::PathBuf, sync::Once};
 
 use etcd::{Client, Tenant, testing};
 
-/// The program, or a line that says why a test is skipped.
+/// The program, or one line that says why tests are skipped.
 fn etcd_program() -> Option<PathBuf> {
-    found(testing::program())
+    static SAID: Once = Once::new();
+    found(testing::program(), &SAID)
 }
 
-fn found(program: Result<PathBuf, String>) -> Option<PathBuf> {
+fn found(program: Result<PathBuf, String>, said: &Once) -> Option<PathBuf> {
     // Not through `println!`, which is captured.
-    program.inspect_err(|why| drop(writeln!(std::io::stdout(), "skipped: real etcd: {why}"))).ok()
+    let say = |why: &String| said.call_once(|| drop(writeln!(std::io::stdout(), "skipped: {why}")));
+    program.inspect_err(say).ok()
 }
 
 fn tenant(name: &str) -> Tenant {
