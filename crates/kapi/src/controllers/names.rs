@@ -60,11 +60,7 @@ impl Names {
 }
 
 /// The names that can be had, and why not all of them, the last conflict told.
-fn accepted_names(
-    resources: &BTreeSet<&str>,
-    kinds: &BTreeSet<&str>,
-    asked: &Value,
-) -> (Value, Option<Conflict>) {
+fn accepted_names(resources: &BTreeSet<&str>, kinds: &BTreeSet<&str>, asked: &Value) -> (Value, Option<Conflict>) {
     let mut accepted = json!({"kind": "", "plural": ""});
     let mut conflict = None;
     for (key, taken, reason) in [
