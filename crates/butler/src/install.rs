@@ -20,6 +20,9 @@ const DEFINITIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/crds.rs
 /// It takes milliseconds; longer than this means it will not happen.
 const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
 
+/// Enough that commits share disk syncs; the memory that each takes is hard to give back.
+const AT_ONCE: usize = 4;
+
 /// A definition as far as it is looked at: without its schemas.
 type Definition = Object<NotUsed, CustomResourceDefinitionStatus>;
 
@@ -27,9 +30,13 @@ type Definition = Object<NotUsed, CustomResourceDefinitionStatus>;
 pub(crate) async fn crds(api: &Api) -> Result<()> {
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
     let definitions: kube::Api<Definition> = kube::Api::all_with(client(api), &kind);
-    // All at once: their commits share a few disk syncs.
     let mut applied = JoinSet::new();
     for &(name, json) in DEFINITIONS {
+        if applied.len() == AT_ONCE
+            && let Some(done) = applied.join_next().await
+        {
+            done??;
+        }
         let definitions = definitions.clone();
         applied.spawn(async move {
             let definition: &RawValue = serde_json::from_str(json)?;

@@ -10,6 +10,7 @@ use parking_lot::RwLock;
 use tokio::sync::watch;
 
 use crate::record::{Document, Event};
+use crate::stored::Stored;
 
 /// Feeds that fall further behind than this read the log instead; it bounds what an idle collection keeps of old versions.
 const RECENT: usize = 128;
@@ -60,12 +61,31 @@ impl Item {
 
 #[derive(Default)]
 pub(crate) struct State {
-    pub(crate) entries: BTreeMap<Box<str>, Entry>,
+    entries: BTreeMap<Box<str>, Stored>,
     /// The revision of the latest change here.
     pub(crate) last: u64,
     pub(crate) recent: VecDeque<Arc<Event>>,
     /// All changes after this revision are in `recent`.
     pub(crate) recent_after: u64,
+}
+
+impl State {
+    fn put(&mut self, key: &str, revision: u64, stored: Option<Stored>) {
+        match stored {
+            Some(stored) => drop(self.entries.insert(key.into(), stored)),
+            None => drop(self.entries.remove(key)),
+        }
+        self.last = revision;
+    }
+
+    /// The objects whose keys begin with `prefix`, from the first key after `after` on.
+    pub(crate) fn items<'a>(&'a self, prefix: &'a str, after: Option<&str>) -> impl Iterator<Item = Item> + use<'a> {
+        prefixed(&self.entries, prefix, after).map(|(key, stored)| Item {
+            key: key.clone(),
+            revision: stored.revision(),
+            bytes: stored.bytes(),
+        })
+    }
 }
 
 /// The objects of one resource of one API.
@@ -75,6 +95,8 @@ pub struct Collection {
     pub(crate) changed: watch::Sender<()>,
     /// The store's published revision, shared by all its collections.
     published: Arc<AtomicU64>,
+    /// The first collection of the same resource, in another API.
+    like: Option<Arc<Collection>>,
 }
 
 impl std::fmt::Debug for Collection {
@@ -84,9 +106,9 @@ impl std::fmt::Debug for Collection {
 }
 
 impl Collection {
-    pub(crate) fn new(name: Arc<str>, published: Arc<AtomicU64>) -> Self {
+    pub(crate) fn new(name: Arc<str>, published: Arc<AtomicU64>, like: Option<Arc<Self>>) -> Self {
         let state = State { recent_after: published.load(Ordering::Acquire), ..State::default() };
-        Self { name, state: RwLock::new(state), changed: watch::Sender::new(()), published }
+        Self { name, state: RwLock::new(state), changed: watch::Sender::new(()), published, like }
     }
 
     /// The name it was asked for by.
@@ -96,7 +118,12 @@ impl Collection {
 
     /// One object.
     pub fn get(&self, key: &str) -> Option<Entry> {
-        self.state.read().entries.get(key).cloned()
+        self.state.read().entries.get(key).map(Stored::entry)
+    }
+
+    /// Whether there is an object of this key.
+    pub fn contains(&self, key: &str) -> bool {
+        self.state.read().entries.contains_key(key)
     }
 
     /// How many objects there are.
@@ -112,10 +139,11 @@ impl Collection {
     /// The objects whose keys begin with `prefix`, from the first key after `after` on, at most `limit` of them.
     pub fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Page {
         let state = self.state.read();
-        let mut keys = prefixed(&state.entries, prefix, after);
-        let items =
-            keys.by_ref().take(limit).map(|(key, entry)| Item::new(key, entry.revision, &entry.bytes)).collect();
-        let remaining = if limit == usize::MAX { 0 } else { keys.count() };
+        let items: Vec<Item> = state.items(prefix, after).take(limit).collect();
+        let remaining = match limit {
+            usize::MAX => 0,
+            _ => prefixed(&state.entries, prefix, items.last().map(|last| &*last.key).or(after)).count(),
+        };
         Page { revision: self.revision_of(&state), items, remaining }
     }
 
@@ -124,14 +152,27 @@ impl Collection {
         self.published.load(Ordering::Acquire).max(state.last)
     }
 
+    /// Takes in a change that was made before the store was opened.
+    pub(crate) fn replay(&self, key: &str, revision: u64, entry: Option<Entry>) {
+        let stored = self.stored(key, entry);
+        let mut state = self.state.write();
+        state.put(key, revision, stored);
+        state.recent_after = revision;
+    }
+
+    fn stored(&self, key: &str, entry: Option<Entry>) -> Option<Stored> {
+        let entry = entry?;
+        Some(match &self.like {
+            Some(like) => Stored::new(entry, like.state.read().entries.get(key)),
+            None => Stored::new(entry, None),
+        })
+    }
+
     /// Takes a committed change in. Called by the writer alone, in revision order.
     pub(crate) fn take(&self, event: Arc<Event>, entry: Option<Entry>) {
+        let stored = self.stored(&event.key, entry);
         let mut state = self.state.write();
-        match entry {
-            Some(entry) => drop(state.entries.insert(event.key.clone(), entry)),
-            None => drop(state.entries.remove(&event.key)),
-        }
-        state.last = event.revision;
+        state.put(&event.key, event.revision, stored);
         // Nobody waits for it: whoever comes later with an older revision reads the log.
         if self.changed.receiver_count() == 0 {
             state.recent = VecDeque::new();
@@ -164,7 +205,7 @@ pub(crate) fn prefixed<'a, V>(
     entries: &'a BTreeMap<Box<str>, V>,
     prefix: &'a str,
     after: Option<&str>,
-) -> impl Iterator<Item = (&'a Box<str>, &'a V)> {
+) -> impl Iterator<Item = (&'a Box<str>, &'a V)> + use<'a, V> {
     let from = match after {
         Some(after) if after >= prefix => Bound::Excluded(after),
         _ => Bound::Included(prefix),

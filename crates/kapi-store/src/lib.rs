@@ -22,6 +22,7 @@ mod log;
 mod record;
 mod snapshot;
 mod store;
+mod stored;
 mod tentative;
 mod writer;
 

@@ -15,7 +15,7 @@ use crate::collection::{Collection, Entry, Item, Page, prefixed};
 use crate::error::{CommitError, HistoryError, OpenError, StoreError};
 use crate::feed::Feed;
 use crate::log::Log;
-use crate::record::{Event, Record};
+use crate::record::Event;
 use crate::snapshot::{self, RestoreError, SnapshotError};
 use crate::writer::{self, Command, Op};
 
@@ -39,7 +39,7 @@ struct Handle {
 
 pub(crate) struct Shared {
     pub(crate) log: Log,
-    collections: RwLock<HashMap<Arc<str>, Arc<Collection>>>,
+    collections: RwLock<Collections>,
     /// The latest revision everybody may see.
     pub(crate) revision: Arc<AtomicU64>,
     /// History up to here is gone.
@@ -93,7 +93,11 @@ impl Store {
     /// All collections whose names begin with `prefix`.
     pub fn collections(&self, prefix: &str) -> Vec<Arc<Collection>> {
         let all = self.handle.shared.collections.read();
-        all.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, collection)| Arc::clone(collection)).collect()
+        all.by_name
+            .iter()
+            .filter(|(name, _)| name.starts_with(prefix))
+            .map(|(_, collection)| Arc::clone(collection))
+            .collect()
     }
 
     /// The latest revision.
@@ -173,42 +177,34 @@ impl Shared {
     fn load(log: Log) -> Result<Self, StoreError> {
         let compacted = log.compacted()?;
         let mut revision = compacted;
-        let mut found: HashMap<Box<str>, Replayed> = HashMap::new();
+        let published = Arc::new(AtomicU64::new(0));
+        let mut collections = Collections::default();
         log.scan(0, u64::MAX, |at, record| {
             revision = revision.max(at);
-            replay(&mut found, at, &record);
+            let entry = (!record.deleted).then(|| Entry {
+                revision: at,
+                bytes: Bytes::copy_from_slice(record.document),
+                splice: record.splice,
+            });
+            collections.get_or_make(record.collection, &published).replay(record.key, at, entry);
             true
         })?;
-        let revision = Arc::new(AtomicU64::new(revision));
-        let mut collections = HashMap::with_capacity(found.len());
-        for (name, replayed) in found {
-            let name: Arc<str> = Arc::from(name);
-            let collection = Collection::new(Arc::clone(&name), Arc::clone(&revision));
-            {
-                let mut state = collection.state.write();
-                state.last = replayed.last;
-                state.entries = replayed.entries;
-            }
-            collections.insert(name, Arc::new(collection));
-        }
+        published.store(revision, Ordering::Release);
         let observers = RwLock::default();
         Ok(Self {
             log,
             collections: RwLock::new(collections),
-            revision,
+            revision: published,
             compacted: AtomicU64::new(compacted),
             observers,
         })
     }
 
     fn collection(&self, name: &str) -> Arc<Collection> {
-        if let Some(found) = self.collections.read().get(name) {
+        if let Some(found) = self.collections.read().by_name.get(name) {
             return Arc::clone(found);
         }
-        let mut collections = self.collections.write();
-        let name: Arc<str> = Arc::from(name);
-        let make = || Arc::new(Collection::new(Arc::clone(&name), Arc::clone(&self.revision)));
-        Arc::clone(collections.entry(Arc::clone(&name)).or_insert_with(make))
+        Arc::clone(self.collections.write().get_or_make(name, &self.revision))
     }
 
     pub(crate) fn observed(&self, collection: &Arc<Collection>, event: &Arc<Event>) {
@@ -226,7 +222,7 @@ impl Shared {
         // Readers of history check this after reading: it must move before anything goes.
         self.compacted.store(to, Ordering::Release);
         self.log.compact(from, to)?;
-        for collection in self.collections.read().values() {
+        for collection in self.collections.read().by_name.values() {
             collection.forget_recent(to);
         }
         Ok(())
@@ -256,9 +252,8 @@ impl Shared {
         self.check(revision)?;
         let (mut entries, now) = {
             let state = collection.state.read();
-            let entries: BTreeMap<Box<str>, (u64, Bytes)> = prefixed(&state.entries, prefix, None)
-                .map(|(key, entry)| (key.clone(), (entry.revision, entry.bytes.clone())))
-                .collect();
+            let entries: BTreeMap<Box<str>, (u64, Bytes)> =
+                state.items(prefix, None).map(|item| (item.key, (item.revision, item.bytes))).collect();
             (entries, collection.revision_of(&state))
         };
         let mut former: BTreeMap<Box<str>, u64> = BTreeMap::new();
@@ -288,23 +283,28 @@ impl Shared {
     }
 }
 
+/// All collections, made on first use.
 #[derive(Default)]
-struct Replayed {
-    entries: BTreeMap<Box<str>, Entry>,
-    /// The latest change, deletions included: feeds compare with it.
-    last: u64,
+struct Collections {
+    by_name: HashMap<Arc<str>, Arc<Collection>>,
+    /// The first collection of each resource, whatever its API.
+    first: HashMap<Box<str>, Arc<Collection>>,
 }
 
-fn replay(found: &mut HashMap<Box<str>, Replayed>, revision: u64, record: &Record<'_>) {
-    let replayed = match found.get_mut(record.collection) {
-        Some(replayed) => replayed,
-        None => found.entry(Box::from(record.collection)).or_default(),
-    };
-    replayed.last = revision;
-    if record.deleted {
-        replayed.entries.remove(record.key);
-        return;
+impl Collections {
+    fn get_or_make(&mut self, name: &str, published: &Arc<AtomicU64>) -> &Arc<Collection> {
+        // Looked up twice because a borrow that is returned cannot end early.
+        if !self.by_name.contains_key(name) {
+            let resource = name.split_once('/').map_or(name, |(_, resource)| resource);
+            let like = self.first.get(resource).cloned();
+            let is_first = like.is_none();
+            let name: Arc<str> = Arc::from(name);
+            let made = Arc::new(Collection::new(Arc::clone(&name), Arc::clone(published), like));
+            if is_first {
+                self.first.insert(resource.into(), Arc::clone(&made));
+            }
+            self.by_name.insert(name, made);
+        }
+        &self.by_name[name]
     }
-    let bytes = Bytes::copy_from_slice(record.document);
-    replayed.entries.insert(Box::from(record.key), Entry { revision, bytes, splice: record.splice });
 }

@@ -1,10 +1,13 @@
 //! What an API holds from its first moment: system namespaces, default roles, priority classes, its own Service.
 
-use kapi_store::{Action, CommitError, Expect, Op, StoreError};
+use std::sync::{Arc, LazyLock};
+
+use kapi_store::{Action, Body, CommitError, Expect, Op, StoreError};
 use serde_json::{Value, json};
 
 use crate::api::Inner;
 use crate::object;
+use crate::registry::Served;
 use crate::write::new_uid;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -12,9 +15,9 @@ const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-no
 /// Makes what is missing, in one commit. Safe to repeat.
 pub(crate) async fn ensure(api: &Inner) -> Result<(), StoreError> {
     let now = api.now().to_string();
-    let mut ops = Vec::new();
+    let mut ops: Vec<Op> = initial_objects().iter().filter_map(|initial| initial.missing(api, &now)).collect();
     for object in objects(api, &now) {
-        ops.extend(missing(api, object, &now));
+        ops.extend(Initial::of(object).and_then(|initial| initial.missing(api, &now)));
     }
     ops.extend(client_authorities(api, &now));
     if ops.is_empty() {
@@ -27,15 +30,71 @@ pub(crate) async fn ensure(api: &Inner) -> Result<(), StoreError> {
     }
 }
 
-fn objects(api: &Inner, now: &str) -> Vec<Value> {
-    let mut out: Vec<Value> = NAMESPACES.iter().map(|name| namespace(name)).collect();
-    out.extend(kapi_kinds::default_rbac());
-    out.extend(kapi_kinds::default_objects());
-    out.extend(kubernetes_service(api));
+/// An object to begin with, ready but for its uid and time. These come first in its metadata, so that the rest is the
+/// same in every API, which the store makes use of.
+struct Initial {
+    served: &'static Arc<Served>,
+    key: Box<str>,
+    bytes: Vec<u8>,
+    splice: usize,
+}
+
+impl Initial {
+    fn of(mut object: Value) -> Option<Self> {
+        let api_version = object["apiVersion"].as_str()?;
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let served = crate::registry::builtin().of_kind(group, version, object["kind"].as_str()?)?;
+        if served.resource.behaviour.generation {
+            object::set_meta(&mut object, "generation", 1);
+        }
+        let key = served.key(object::namespace(&object), object::name(&object));
+        let (bytes, splice) = object::encoded(&object);
+        Some(Self { served, key, bytes, splice })
+    }
+
+    /// The operation that makes it, unless it is there.
+    fn missing(&self, api: &Inner, now: &str) -> Option<Op> {
+        let collection = api.collection(self.served);
+        if collection.contains(&self.key) {
+            return None;
+        }
+        let (head, tail) = self.bytes.split_at(self.splice);
+        let stamp = format!(r#""creationTimestamp":"{now}","uid":"{}","#, new_uid());
+        let body = Body::new([head, stamp.as_bytes(), tail].concat(), self.splice);
+        Some(Op { collection, key: self.key.clone(), expect: Expect::Absent, action: Action::Put(body) })
+    }
+}
+
+/// What is the same in every API.
+fn initial_objects() -> &'static [Initial] {
+    static OBJECTS: LazyLock<Vec<Initial>> = LazyLock::new(|| {
+        let objects = NAMESPACES.iter().map(|name| namespace(name)).chain(aggregated(kapi_kinds::default_rbac()));
+        objects.chain(kapi_kinds::default_objects()).filter_map(Initial::of).collect()
+    });
+    &OBJECTS
+}
+
+/// Roles with the rules that aggregation comes to, so that no API has to work them out again.
+fn aggregated(mut roles: Vec<Value>) -> Vec<Value> {
+    loop {
+        let all: Vec<&Value> = roles.iter().filter(|role| role["kind"] == "ClusterRole").collect();
+        let changed = roles.iter().position(|role| kapi_auth::aggregated_rules(role, &all).is_some());
+        let Some((at, rules)) = changed.and_then(|at| Some((at, kapi_auth::aggregated_rules(roles.get(at)?, &all)?)))
+        else {
+            return roles;
+        };
+        if let Some(role) = roles.get_mut(at) {
+            role["rules"] = Value::Array(rules);
+        }
+    }
+}
+
+/// What differs from API to API.
+fn objects(api: &Inner, now: &str) -> impl Iterator<Item = Value> {
     // Since when it is known which tokens of Secrets are in use; kube-controller-manager cleans up by it.
     let since = json!({"since": now.get(..10)});
-    out.push(system_settings("kube-apiserver-legacy-service-account-token-tracking", since));
-    out
+    let tracking = system_settings("kube-apiserver-legacy-service-account-token-tracking", since);
+    kubernetes_service(api).into_iter().chain([tracking])
 }
 
 /// Publishes whose client certificates are believed, for programs that leave authentication to this API.
@@ -44,7 +103,7 @@ fn client_authorities(api: &Inner, now: &str) -> Option<Op> {
     let mut object = system_settings("extension-apiserver-authentication", json!({"client-ca-file": authorities}));
     let served = crate::registry::builtin().of_kind("", "v1", "ConfigMap")?;
     let (collection, key) = (api.collection(served), served.key("kube-system", object::name(&object)));
-    let Some(entry) = collection.get(&key) else { return missing(api, object, now) };
+    let Some(entry) = collection.get(&key) else { return Initial::of(object)?.missing(api, now) };
     let stored = object::parse(&entry.bytes).ok()?;
     if stored["data"] == object["data"] {
         return None;
@@ -63,25 +122,6 @@ fn system_settings(name: &str, data: Value) -> Value {
         "metadata": {"name": name, "namespace": "kube-system"},
         "data": data,
     })
-}
-
-/// The operation that makes an object, unless it is there.
-fn missing(api: &Inner, mut object: Value, now: &str) -> Option<Op> {
-    let api_version = object["apiVersion"].as_str()?.to_owned();
-    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-    let kind = object["kind"].as_str()?.to_owned();
-    let served = crate::registry::builtin().of_kind(group, version, &kind)?;
-    let key = served.key(object::namespace(&object), object::name(&object));
-    let collection = api.collection(served);
-    if collection.get(&key).is_some() {
-        return None;
-    }
-    object::set_meta(&mut object, "uid", new_uid());
-    object::set_meta(&mut object, "creationTimestamp", now);
-    if served.resource.behaviour.generation {
-        object::set_meta(&mut object, "generation", 1);
-    }
-    Some(Op { collection, key, expect: Expect::Absent, action: Action::Put(object::encode(&object)) })
 }
 
 fn namespace(name: &str) -> Value {

@@ -84,6 +84,12 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Value, crate::Status> {
 /// The document the store keeps: apiVersion and kind first (so that lists can leave them off without parsing), and the
 /// resourceVersion left out, for the store to put in.
 pub(crate) fn encode(object: &Value) -> Body {
+    let (bytes, splice) = encoded(object);
+    Body::new(bytes, splice)
+}
+
+/// The same document as bytes, and where in it the metadata begin.
+pub(crate) fn encoded(object: &Value) -> (Vec<u8>, usize) {
     let mut out = Vec::with_capacity(512);
     let mut splice = 0;
     out.push(b'{');
@@ -113,7 +119,7 @@ pub(crate) fn encode(object: &Value) -> Body {
         }
     }
     out.push(b'}');
-    Body::new(out, splice)
+    (out, splice)
 }
 
 /// The length of what [`encode`] writes before everything else: `{"apiVersion":"v1","kind":"Pod",`.

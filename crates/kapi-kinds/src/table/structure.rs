@@ -1,4 +1,4 @@
-//! From the component schemas to one arena of nodes that all built-in kinds share.
+//! From the component schemas to arenas of nodes: one that all kinds with pods share, one for each of the others.
 //!
 //! Two things are done to the components before they are parsed. Equal subschemas become one component of their own,
 //! so that the thousands of plain strings are one node. And `allOf: [$ref]` with something beside it (`default: {}`,
@@ -9,7 +9,7 @@
 //! pointer and not `omitempty` even when nobody set it (`resources: {}`, `numberReady: 0`), and exactly those fields
 //! have such a default. Filling them in is what makes an object read like one that went through the real server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use kapi_schema::Schema;
@@ -27,15 +27,49 @@ pub(super) const OTHER_KINDS: [(&str, [&str; 3]); 4] = [
     ("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", ["", "v1", "DeleteOptions"]),
 ];
 
-/// The schemas of all kinds by component name.
+/// The schemas of all kinds by component name, each read at its first use.
 pub(super) fn schemas() -> &'static BTreeMap<&'static str, Schema> {
-    static SCHEMAS: LazyLock<BTreeMap<&'static str, Schema>> = LazyLock::new(|| {
-        let mut names: Vec<&str> = served().resources.iter().map(|resource| resource.component).collect();
-        names.extend(OTHER_KINDS.map(|(component, _)| component));
-        let parsed = Schema::parse_components(&shared_components(), &names).unwrap_or_default();
-        names.into_iter().zip(parsed).collect()
-    });
+    static SCHEMAS: LazyLock<BTreeMap<&'static str, Schema>> =
+        LazyLock::new(|| components().map(|name| (name, Schema::deferred(move || read(name)))).collect());
     &SCHEMAS
+}
+
+/// The components that are kinds.
+fn components() -> impl Iterator<Item = &'static str> {
+    let resources = served().resources.iter().map(|resource| resource.component);
+    resources.chain(OTHER_KINDS.map(|(component, _)| component))
+}
+
+/// Kinds that contain this are large and have most of it in common: they are read together.
+const POD: &str = "io.k8s.api.core.v1.PodSpec";
+
+fn read(kind: &'static str) -> Schema {
+    static WITH_PODS: LazyLock<BTreeMap<&'static str, Schema>> = LazyLock::new(|| {
+        let kinds: Vec<&str> = components().filter(|kind| reachable(&[kind]).contains(POD)).collect();
+        kinds.iter().copied().zip(parse(&kinds)).collect()
+    });
+    let found = match reachable(&[kind]).contains(POD) {
+        true => WITH_PODS.get(kind).cloned(),
+        false => parse(&[kind]).pop(),
+    };
+    found.unwrap_or_else(Schema::any)
+}
+
+fn parse(kinds: &[&str]) -> Vec<Schema> {
+    Schema::parse_components(&shared_components(&reachable(kinds)), kinds).unwrap_or_default()
+}
+
+/// These components and all they refer to.
+fn reachable(names: &[&str]) -> BTreeSet<&'static str> {
+    let mut found = BTreeSet::new();
+    let mut open: Vec<&str> = names.to_vec();
+    while let Some(name) = open.pop() {
+        let Some((&name, &text)) = component_texts().get_key_value(name) else { continue };
+        if found.insert(name) {
+            open.extend(text.split(REFERENCE).skip(1).filter_map(|rest| rest.split('"').next()));
+        }
+    }
+    found
 }
 
 /// What the published schema of a component does not say, though clients and servers know it.
@@ -58,9 +92,9 @@ fn unsaid(component: &str) -> Option<Value> {
 /// A default that is published but never filled in.
 const NOT_FILLED_IN: (&str, &str) = ("io.k8s.api.core.v1.ReplicationControllerSpec", "minReadySeconds");
 
-fn shared_components() -> Map<String, Value> {
+fn shared_components(names: &BTreeSet<&'static str>) -> Map<String, Value> {
     let mut sharing = Sharing::default();
-    for (name, text) in component_texts() {
+    for (name, text) in component_texts().iter().filter(|(name, _)| names.contains(*name)) {
         let mut body: Value = unsaid(name).or_else(|| serde_json::from_str(text).ok()).unwrap_or_default();
         if *name == NOT_FILLED_IN.0
             && let Some(Value::Object(property)) = body["properties"].get_mut(NOT_FILLED_IN.1)

@@ -93,6 +93,8 @@ impl Controllers {
 
 /// Changes looked at together: what they lead to shares disk syncs.
 const BATCH: usize = 1024;
+/// APIs that are settled at the same time: few, for each takes memory meanwhile.
+const APIS_AT_ONCE: usize = 4;
 /// Objects of one API that are settled at the same time.
 const AT_ONCE: usize = 64;
 
@@ -120,13 +122,10 @@ pub(crate) async fn run(mut messages: mpsc::UnboundedReceiver<Message>, enabled:
                 }
             }
         }
-        let mut settled = Vec::new();
-        for (api, todo) in todo {
-            if let Some(watched) = watched.get(&api) {
-                settled.push(watched.settle(todo));
-            }
+        let todo: Vec<_> = todo.iter().filter_map(|(api, todo)| Some((watched.get(api)?, todo))).collect();
+        for some in todo.chunks(APIS_AT_ONCE) {
+            join_all(some.iter().map(|(watched, todo)| watched.settle(todo).boxed())).await;
         }
-        join_all(settled).await;
     }
 }
 
@@ -171,8 +170,8 @@ impl Watched {
     }
 
     /// Does what changes lead to.
-    async fn settle(&self, todo: Vec<Todo>) {
-        let (gone, there): (Vec<Todo>, Vec<Todo>) = todo.into_iter().partition(|todo| todo.gone);
+    async fn settle(&self, todo: &[Todo]) {
+        let (gone, there): (Vec<&Todo>, Vec<&Todo>) = todo.iter().partition(|todo| todo.gone);
         let roles = self.enabled.roles && there.iter().any(|todo| &*todo.resource == roles::COLLECTION);
         let considered = async {
             for some in there.chunks(AT_ONCE) {
@@ -205,7 +204,7 @@ impl Watched {
     }
 
     /// Objects are gone, which others may have waited for.
-    async fn released(&self, gone: &[Todo]) {
+    async fn released(&self, gone: &[&Todo]) {
         if gone.is_empty() {
             return;
         }
