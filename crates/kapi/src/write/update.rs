@@ -5,7 +5,7 @@ use kapi_store::Expect;
 use serde_json::Value;
 
 use super::commit::{self, Outcome};
-use super::{Aspect, ownership, prepare, validate};
+use super::{Aspect, input, ownership, prepare, validate};
 use crate::admission::{self, Operation};
 use crate::call::{Call, Document};
 use crate::object;
@@ -108,6 +108,7 @@ async fn modify_once(
     validate::changed_object(&call.served, new, live, change.aspect)?;
     call.warnings.extend((call.served.resource.behaviour.warnings)(new));
     admission::validate(call, Operation::Update, Some(new), Some(live)).await?;
+    input::settle_stored(&call.served, new);
     kapi_merge::keep_times_of_no_op(live, new);
     let outcome = if new == live {
         (Outcome::Done(Document::Value(live.clone())), false)
