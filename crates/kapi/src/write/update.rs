@@ -156,17 +156,21 @@ fn check_revision(call: &Call, change: &Change, new: &Value, live: &Value, revis
         );
         return Err(Status::conflict(served.named(), name, why));
     }
-    let invalid = |value: Value, detail: String| {
+    let invalid = |kind: &str, value: Value, detail: String| {
         let error = FieldError::invalid(&Path::new("metadata.resourceVersion"), &value, detail);
-        Err(Status::invalid(&served.resource.group, &served.resource.kind, name, &[error]))
+        Err(Status::invalid(&served.resource.group, kind, name, &[error]))
     };
     match given {
-        "" | "0" if !allows_unconditional_update(served) => invalid(0.into(), "must be specified for an update".into()),
+        "" | "0" if !allows_unconditional_update(served) => {
+            invalid(&served.resource.plural, 0.into(), "must be specified for an update".into())
+        }
         "" | "0" => Ok(false),
         given if given == revision.to_string() => Ok(true),
-        given if given.parse::<u64>().is_err() => {
-            invalid(given.into(), format!("strconv.ParseUint: parsing {given:?}: invalid syntax"))
-        }
+        given if given.parse::<u64>().is_err() => invalid(
+            &served.resource.kind,
+            given.into(),
+            format!("strconv.ParseUint: parsing {given:?}: invalid syntax"),
+        ),
         _ => Err(Status::modified(served.named(), name)),
     }
 }
