@@ -231,6 +231,8 @@ fn start_apiserver(program: &Path, folder: &Path, etcd_port: u16, port: u16) -> 
             "--service-account-key-file=sa.pub",
             "--service-account-signing-key-file=sa.key",
             "--service-cluster-ip-range=10.96.0.0/12",
+            // As in every cluster kubeadm makes.
+            "--allow-privileged=true",
         ],
     )
 }

@@ -333,6 +333,10 @@ fn parse(answer: &Answer) -> anyhow::Result<Value> {
         let value = kapi_proto::decode(&answer.body)?.value;
         return Ok(canonical(kapi_proto::encode(&value)? == answer.body, value));
     }
+    let media = answer.head.headers.get(http::header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
+    if media == Some(b"application/yaml") {
+        return Ok(kernel::yaml::value(std::str::from_utf8(&answer.body)?)?);
+    }
     Ok(serde_json::from_slice(&answer.body)
         .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&answer.body).into_owned())))
 }

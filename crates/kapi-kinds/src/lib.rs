@@ -19,7 +19,7 @@ pub mod openapi;
 mod resource;
 mod table;
 
-pub use behaviour::{Behaviour, behaviour, prepare_approval, validate_approval};
+pub use behaviour::{Behaviour, behaviour, prepare_approval, settle_empties, validate_approval};
 pub use columns::{Column, Columns, Evaluate, PrintRow, columns, custom_columns, row_conditions};
 pub use generated::{
     Group, component, component_names, default_objects, default_rbac, delete_returns_object, groups,

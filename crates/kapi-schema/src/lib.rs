@@ -48,7 +48,7 @@ pub use gopattern::LazyPattern;
 pub use jsonpath::{JsonPath, JsonPathError};
 pub use openapi::to_openapi;
 pub use parse::ParseError;
-pub use pruning::{PruneOptions, prune, unknown_fields};
+pub use pruning::{PruneOptions, each_embedded, prune, unknown_fields};
 pub use schema::{Additional, ListType, MapType, Node, Rule, Schema, SchemaRef, Type};
 pub use selector::{fields, labels};
 pub use validate::{blocks_rules, validate};

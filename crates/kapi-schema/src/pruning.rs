@@ -29,6 +29,46 @@ pub fn unknown_fields(value: &Value, schema: SchemaRef<'_>, options: PruneOption
     prune(&mut value.clone(), schema, PruneOptions { track: true, ..options })
 }
 
+/// Visits the metadata of every resource that is embedded in a value, each with the path to it.
+pub fn each_embedded(
+    value: &mut Value,
+    schema: SchemaRef<'_>,
+    visit: &mut impl FnMut(&str, &mut Value) -> Result<(), String>,
+) -> Result<(), String> {
+    embedded(value, schema, &Trail::default(), visit)
+}
+
+fn embedded(
+    value: &mut Value,
+    schema: SchemaRef<'_>,
+    trail: &Trail<'_>,
+    visit: &mut impl FnMut(&str, &mut Value) -> Result<(), String>,
+) -> Result<(), String> {
+    match value {
+        Value::Object(map) => {
+            if schema.node().embedded_resource
+                && let Some(metadata) = map.get_mut("metadata")
+            {
+                visit(&trail.field("metadata").dotted(), metadata)?;
+            }
+            for (key, child) in map.iter_mut() {
+                if let Some(field) = schema.field(key) {
+                    embedded(child, field, &trail.field(key), visit)?;
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (i, item) in items.iter_mut().enumerate() {
+                if let Some(schema) = schema.items() {
+                    embedded(item, schema, &trail.item(i), visit)?;
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
 struct Dropped {
     track: bool,
     paths: Vec<String>,

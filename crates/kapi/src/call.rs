@@ -45,6 +45,8 @@ pub(crate) enum Answer {
     List(List),
     /// A stream of changes.
     Watch(Box<crate::handlers::watch::Watch>),
+    /// Nothing, which is all there is to say.
+    Nothing,
     /// A document of no resource: discovery, reviews, success.
     Plain { code: u16, value: Value },
 }

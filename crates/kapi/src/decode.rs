@@ -49,11 +49,20 @@ pub(crate) fn read(body: &Bytes, format: Format) -> Result<Decoded, String> {
         Format::Yaml if let Ok(read) = serde_json::from_slice(body) => read,
         Format::Yaml => {
             let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
-            kernel::yaml::from_str::<Tracked>(text).map_err(|error| format!("yaml: {error}"))?
+            kernel::yaml::first_from_str::<Tracked>(text).map_err(|error| yaml_error(&error.to_string()))?
         }
         Format::Protobuf => Tracked::plain(kapi_proto::decode(body).map_err(|error| error.to_string())?.value),
     };
     Ok(Decoded { value: tracked.value, duplicates: tracked.duplicates })
+}
+
+/// A fault in YAML with its place told as Go tells it: the line in front, unless it is the first.
+fn yaml_error(error: &str) -> String {
+    let Some((fault, place)) = error.rsplit_once(" at line ") else { return format!("yaml: {error}") };
+    match place.split(',').next() {
+        None | Some("1") => format!("yaml: {fault}"),
+        Some(line) => format!("yaml: line {line}: {fault}"),
+    }
 }
 
 fn json(body: &Bytes) -> Result<Tracked, String> {

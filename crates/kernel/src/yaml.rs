@@ -15,6 +15,16 @@ pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
     serde_saphyr::from_str_with_options(text, reading()).map_err(|error| YamlError(error.to_string()))
 }
 
+/// Reads the first document of a stream and takes no notice of others. None is null.
+pub fn first_from_str<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
+    let documents =
+        serde_saphyr::from_multiple_with_options(text, reading()).map_err(|error| YamlError(error.to_string()))?;
+    match documents.into_iter().next() {
+        Some(first) => Ok(first),
+        None => from_str("null"),
+    }
+}
+
 /// Reads one document into JSON, whole floats (`1e3`) becoming integers as Go's reader makes them.
 pub fn value(text: &str) -> Result<Value, YamlError> {
     let mut value = from_str(text)?;

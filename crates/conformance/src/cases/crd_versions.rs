@@ -70,7 +70,10 @@ pub(super) fn cases(area: &mut Area) {
     area.case("order in discovery", |c| {
         c.post(CRDS, widget_crd_versions(json!([version("v1alpha1", true, false, "a"), version("v10", true, false, "a"), version("v2", true, true, "a"),
             version("v1beta2", true, false, "a"), version("foo", true, false, "a"), version("v1", true, false, "a")]))).quiet();
-        c.get("/apis/{ns}.example.com").until_contains("example.com/foo");
+        for version in ["v1alpha1", "v10", "v2", "v1beta2", "foo", "v1"] {
+            c.get("/apis/{ns}.example.com").until_contains(&format!(r#""version":"{version}""#)).quiet();
+        }
+        c.get("/apis/{ns}.example.com");
     });
     area.case("webhook conversion needs a config", |c| {
         let mut crd = widget_crd_versions(json!([version("v1", true, true, "old")]));

@@ -62,8 +62,9 @@ pub(super) fn cases(area: &mut Area) {
     });
     area.case("of many small managers", |c| {
         c.post("v1 configmaps", config_map("a", json!({"k": "v"}))).quiet();
+        // Times are told in seconds, and within one the name decides who is the oldest.
         for n in 0..12 {
-            c.merge(&format!("v1 configmaps/a?fieldManager=m{n}"), json!({"data": {format!("k{n}"): "v"}})).quiet();
+            c.merge(&format!("v1 configmaps/a?fieldManager=m{n:02}"), json!({"data": {format!("k{n}"): "v"}})).quiet();
         }
         c.get("v1 configmaps/a").only(OWNERS);
     });

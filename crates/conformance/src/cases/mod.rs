@@ -35,7 +35,7 @@ areas! {
     crd_lifecycle crd_schema crd_cel crd_versions tables field_validation dry_run generate_name services_alloc
     secrets_configmaps serviceaccount_tokens authn authz_rbac rbac_escalation impersonation reviews csr webhooks
     openapi discovery bad_input health builtin_defaults builtin_validation kube_client
-    protobuf protobuf_kinds
+    protobuf protobuf_kinds joining kubelet components
 }
 
 /// An object with a name and nothing else.

@@ -148,6 +148,18 @@ pub(super) fn cases(area: &mut Area) {
         c.get("v1 configmaps/a/status");
         c.post("apps/v1 deployments/web/scale", json!({}));
         c.delete("apps/v1 deployments/web/status");
-        c.get("v1 pods/p/log").head_only();
+    });
+    area.case("logs of pods that have not run", |c| {
+        let mut several = pod("several");
+        several["spec"]["containers"] = json!([{"name": "a", "image": "x"}, {"name": "b", "image": "x"}]);
+        several["spec"]["initContainers"] = json!([{"name": "i", "image": "x"}]);
+        c.post("v1 pods", pod("p")).quiet();
+        c.post("v1 pods", several).quiet();
+        c.get("v1 pods/p/log");
+        c.get("v1 pods/p/log?container=main");
+        c.get("v1 pods/p/log?container=none");
+        c.get("v1 pods/several/log");
+        c.get("v1 pods/several/log?container=i");
+        c.get("v1 pods/none/log");
     });
 }

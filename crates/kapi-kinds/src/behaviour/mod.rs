@@ -40,6 +40,7 @@ use kapi_schema::field::FieldError;
 use serde_json::Value;
 
 pub use certificates::{prepare_approval, validate_approval};
+pub use shape::settle_empties;
 
 /// The hooks of a kind. The default does nothing, which is right for custom resources.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +70,8 @@ pub struct Behaviour {
     pub warnings: fn(&Value) -> Vec<String>,
     /// Whether `metadata.generation` is kept.
     pub generation: bool,
+    /// Whether it is 1 from the creation on, and not only from the first change.
+    pub counts_creation: bool,
     /// Whether an update counts for `metadata.generation`: by default any change outside metadata and status.
     pub changed: fn(new: &Value, old: &Value) -> bool,
     /// Whether finalizers must be well-known or qualified, as those of built-in kinds must.
@@ -93,6 +96,7 @@ impl Default for Behaviour {
             fields: |_| Vec::new(),
             warnings: |_| Vec::new(),
             generation: false,
+            counts_creation: true,
             changed,
             standard_finalizers: false,
             convert: None,

@@ -46,9 +46,27 @@ struct Shapes {
 /// are always printed there, quantities and times in canonical form. The error is Go's.
 pub(crate) fn decode(object: &mut Value) -> Result<(), String> {
     let Some(shape) = shape_of(object) else { return Ok(()) };
-    let mut decoder = Decoder { shapes: shapes(), path: Vec::new(), error: None };
+    let mut decoder = Decoder { empties: Empties::Kept, ..Decoder::new() };
     decoder.structure(object, shape, MAX_DEPTH);
     decoder.error.map_or(Ok(()), Err)
+}
+
+/// Makes lists and maps null that are empty but always printed: storage knows no difference. Until an object is stored
+/// they are what the client sent.
+pub fn settle_empties(object: &mut Value) {
+    if has_empties(object)
+        && let Some(shape) = shape_of(object)
+    {
+        Decoder::new().structure(object, shape, MAX_DEPTH);
+    }
+}
+
+fn has_empties(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty() || items.iter().any(has_empties),
+        Value::Object(fields) => fields.is_empty() || fields.values().any(has_empties),
+        _ => false,
+    }
 }
 
 /// Gives the object the status of a new one: what Go prints for a zero status.
@@ -70,7 +88,7 @@ pub(crate) fn reset_status(object: &mut Value) {
 pub(crate) fn decode_as(value: &mut Value, name: &str) {
     let shapes = shapes();
     if let Some(&shape) = shapes.by_name.get(name) {
-        Decoder { shapes, path: Vec::new(), error: None }.structure(value, shape, MAX_DEPTH);
+        Decoder::new().structure(value, shape, MAX_DEPTH);
     }
 }
 
@@ -151,9 +169,21 @@ struct Decoder {
     shapes: &'static Shapes,
     path: Vec<&'static str>,
     error: Option<String>,
+    empties: Empties,
+}
+
+/// What becomes of empty lists and maps that are always printed.
+#[derive(PartialEq)]
+enum Empties {
+    Kept,
+    Null,
 }
 
 impl Decoder {
+    fn new() -> Self {
+        Self { shapes: shapes(), path: Vec::new(), error: None, empties: Empties::Null }
+    }
+
     fn structure(&mut self, value: &mut Value, index: usize, depth: usize) {
         let Some(shape) = self.shapes.structs.get(index) else { return };
         let map = match value {
@@ -176,8 +206,8 @@ impl Decoder {
             let owner = shape.name;
             self.value(value, &field.ty, owner, depth - 1);
             self.path.pop();
-            // A list or map that is always printed is printed as null when it is empty: storage knows no difference.
-            if !field.omit_empty && matches!(field.ty, Type::List(_) | Type::Map(_)) && is_empty(value, &field.ty) {
+            let contains = matches!(field.ty, Type::List(_) | Type::Map(_));
+            if self.empties == Empties::Null && !field.omit_empty && contains && is_empty(value, &field.ty) {
                 *value = Value::Null;
             }
             let empty = field.omit_empty && is_empty(value, &field.ty);

@@ -43,6 +43,7 @@ pub(super) fn behaviour(kind: &str) -> Option<Behaviour> {
                 errors
             },
             generation: true,
+            counts_creation: false,
             ..base
         },
         "CSINode" => Behaviour { validate: validate_node, validate_update: validate_node_update, ..base },

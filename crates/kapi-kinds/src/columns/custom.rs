@@ -36,7 +36,7 @@ pub fn custom_columns(additional: &Value, compile: impl Fn(&str) -> Option<Evalu
         let cells = cells.iter().map(|(ty, evaluate)| found(evaluate).and_then(|value| cell(ty, value, row)));
         std::iter::once(row.name()).chain(cells.map(Option::unwrap_or_default)).collect()
     };
-    Columns { columns: columns.into(), row: Arc::new(row) }
+    Columns { columns: columns.into(), is_plain: false, row: Arc::new(row) }
 }
 
 fn column(definition: &Value, path: &str) -> Column {

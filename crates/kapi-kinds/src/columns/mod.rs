@@ -46,6 +46,8 @@ pub struct Column {
 pub struct Columns {
     /// The headings.
     pub columns: Arc<[Column]>,
+    /// Whether the kind has no columns of its own, but those that any kind can have.
+    pub is_plain: bool,
     /// The cells of one object. `now` is seconds since the epoch, for ages.
     pub row: Arc<PrintRow>,
 }
@@ -79,6 +81,7 @@ pub fn columns(group: &str, kind: &str) -> Columns {
     let Printer { columns, row, .. } = *printer.unwrap_or(&core::ANY);
     Columns {
         columns: columns.iter().map(Column::from).collect(),
+        is_plain: printer.is_none(),
         row: Arc::new(move |object, now| row(Row::new(object, now))),
     }
 }

@@ -230,7 +230,10 @@ impl Parser {
     fn postfix(&mut self, mut expr: Expr) -> Parsed<Expr> {
         loop {
             if let Some(at) = self.take(".") {
-                let name = self.field_name()?;
+                let name = self.field_name(|found| {
+                    let found = if found == "<EOF>" { "" } else { found };
+                    format!("no viable alternative at input '.{found}'")
+                })?;
                 match self.take("(") {
                     Some(open) => {
                         let args = self.args(")")?;
@@ -242,7 +245,9 @@ impl Parser {
                     }
                 }
             } else if let Some(at) = self.take(".?") {
-                let field = self.field_name()?;
+                let field = self.field_name(|found| {
+                    format!("mismatched input '{found}' expecting {{IDENTIFIER, ESC_IDENTIFIER}}")
+                })?;
                 let kind = Kind::Select { operand: Box::new(expr), field, test: false, optional: true };
                 expr = self.node(at, kind)?;
             } else if let Some((at, optional)) =
@@ -257,11 +262,12 @@ impl Parser {
         }
     }
 
-    fn field_name(&mut self) -> Parsed<String> {
+    /// The name of a field, or the fault in whatever stands there instead.
+    fn field_name(&mut self, fault: impl Fn(&str) -> String) -> Parsed<String> {
         let token = self.next();
         match token.kind {
             TokenKind::Ident => Ok(token.text.trim_matches('`').to_owned()),
-            _ => self.fault(token.at, format!("Syntax error: mismatched input '{}' expecting IDENTIFIER", token.text)),
+            _ => self.fault(token.at, format!("Syntax error: {}", fault(&token.text))),
         }
     }
 

@@ -144,6 +144,11 @@ fn on_create(call: &Call, object: &mut Value) -> Result<(), Status> {
     Ok(())
 }
 
+/// Refuses a token that a node has no use for.
+pub(crate) fn check_token(call: &Call, request: &Value) -> Result<(), Status> {
+    identity::restrict(call, Operation::Create, Some(request), None)
+}
+
 /// Lets admission refuse the write.
 pub(crate) async fn validate(
     call: &mut Call,

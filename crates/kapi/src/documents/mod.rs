@@ -45,6 +45,10 @@ pub(crate) fn answer(
             let media = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
             return Ok(respond::text(200, media, crate::metrics::text(api)));
         }
+        ["metrics", "slis"] => {
+            let media = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+            return Ok(respond::text(200, media, health_metrics()));
+        }
         ["version"] => Some(version(api)),
         ["api"] => return Ok(discovery::core(api, &representation)),
         ["apis"] => return Ok(discovery::groups(api, &representation)),
@@ -101,6 +105,18 @@ fn health(parts: &[&str], query: &Query) -> Option<Response<Body>> {
         ["livez" | "readyz" | "healthz", check] if CHECKS.contains(check) => Some(plain("ok".into())),
         _ => None,
     }
+}
+
+/// The state of every check, as Prometheus reads it.
+fn health_metrics() -> String {
+    let mut text =
+        "# HELP kubernetes_healthcheck The result of a health check\n# TYPE kubernetes_healthcheck gauge\n".to_owned();
+    for kind in ["healthz", "livez", "readyz"] {
+        for check in CHECKS {
+            text.push_str(&format!("kubernetes_healthcheck{{name=\"{check}\",type=\"{kind}\"}} 1\n"));
+        }
+    }
+    text
 }
 
 /// How others verify ServiceAccount tokens: the configuration, or the keys.

@@ -88,8 +88,9 @@ async fn delete_one(call: &mut Call, options: &DeleteOptions) -> Result<Deleted,
         options.preconditions.check(&call.served, &live)?;
         admission::validate(call, Operation::Delete, None, Some(&live)).await?;
         let next = plan(&call.served, &live, options, &call.timestamp());
-        if matches!(next, Next::Remove) && !options.dry_run && waits_gracefully(&live) {
-            // The end of its grace period is told before its end.
+        let unmarked = call.served.is("", "Pod") && !object::is_deleting(&live);
+        if matches!(next, Next::Remove) && !options.dry_run && (unmarked || waits_gracefully(&live)) {
+            // The end of its grace period is told before its end, even if it had none.
             let ended = ended(live, &call.timestamp());
             let op = Op {
                 collection: call.api.collection(&call.served),
@@ -117,7 +118,13 @@ async fn delete_one(call: &mut Call, options: &DeleteOptions) -> Result<Deleted,
         let op =
             Op { collection: call.api.collection(&call.served), key, expect: Expect::Revision(entry.revision), action };
         match call.api.store.commit(vec![op]).await {
-            Ok(_) if removes => return Ok(outcome(Document::Value(document))),
+            Ok(events) if removes => {
+                let mut document = document;
+                if let Some(event) = events.first() {
+                    object::set_meta(&mut document, "resourceVersion", event.revision.to_string());
+                }
+                return Ok(outcome(Document::Value(document)));
+            }
             Ok(events) => {
                 let bytes = events.first().map(|event| event.object.clone()).unwrap_or_default();
                 return Ok(outcome(Document::Bytes(bytes)));

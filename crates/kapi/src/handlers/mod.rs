@@ -5,6 +5,7 @@ mod delete;
 mod disruption;
 mod get;
 mod list;
+mod log;
 mod parts;
 mod patch;
 mod review;
@@ -75,6 +76,7 @@ async fn subresource(method: &Method, call: &mut Call) -> Result<Answer, Status>
         ("scale", "PUT") => scale::update(call).await,
         ("scale", "PATCH") => scale::patch(call).await,
         ("token", "POST") => token::create(call),
+        ("log", "GET") => log::read(call),
         ("binding", "POST") => parts::bind(call).await,
         ("eviction", "POST") => parts::evict(call).await,
         ("finalize", "PUT") => parts::finalize(call).await,

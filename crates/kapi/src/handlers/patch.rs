@@ -67,6 +67,9 @@ pub(crate) fn patched(kind: PatchType, shown: &Value, body: &Bytes, call: &Call)
         PatchType::Json => kapi_merge::json_patch(shown, body).map_err(patch_status),
         PatchType::Merge => Ok(kapi_merge::merge_patch(shown, &patch_document(body)?)),
         PatchType::Strategic => {
+            if let Some(fault) = kapi_merge::go_json::syntax_error(body) {
+                return Err(Status::bad_request(fault));
+            }
             let patch = patch_document(body)?;
             kapi_merge::strategic_merge(shown, &patch, call.served.resource.schema.root()).map_err(patch_status)
         }
@@ -99,7 +102,7 @@ fn patch_status(error: PatchError) -> Status {
 async fn apply(call: &mut Call, aspect: Aspect) -> Result<Answer, Status> {
     let text = call.body.clone();
     let decoded = decode::read(&text, Format::Yaml)
-        .map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
+        .map_err(|error| Status::bad_request(format!("error decoding YAML: error converting YAML to JSON: {error}")))?;
     let configuration = configuration(call, decoded)?;
     let exists = read::stored(&call.api, &call.served, &call.target.namespace, &call.target.name).is_some();
     if !exists {

@@ -3,6 +3,7 @@
 use kapi_auth::{TokenRequest, create_token};
 use serde_json::Value;
 
+use crate::admission;
 use crate::call::{Answer, Call};
 use crate::decode::{self, Format};
 use crate::status::Status;
@@ -19,6 +20,7 @@ pub(super) fn create(call: &mut Call) -> Result<Answer, Status> {
         object["spec"]["expirationSeconds"] = DEFAULT_SECONDS.into();
     }
     track(call, &mut object)?;
+    admission::check_token(call, &object)?;
     let auth = &call.api.auth;
     let issuer = auth.issuer.as_ref().ok_or_else(|| Status::internal("this API signs no ServiceAccount tokens"))?;
     let request = TokenRequest {

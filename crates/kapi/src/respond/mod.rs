@@ -37,6 +37,7 @@ pub(crate) fn respond(call: &Call, representation: &Representation, answer: Answ
             };
             document(code, representation, shown)?
         }
+        Answer::Nothing => empty(204),
         Answer::List(list) => respond_list(call, representation, &list)?,
         Answer::Plain { code, value } => match &representation.form {
             Form::Table(options) if value["kind"] == "Scale" => {

@@ -40,6 +40,8 @@ fn rows_of(columns: &Columns, options: &TableOptions, meta: Value, objects: &[Va
             row
         })
         .collect();
+    // Kinds without a printer of their own have no rows at all where there are no objects.
+    let rows = if rows.is_empty() && columns.is_plain { Value::Null } else { rows.into() };
     json!({
         "kind": "Table", "apiVersion": options.version, "metadata": meta, "columnDefinitions": Value::Null, "rows": rows,
     })

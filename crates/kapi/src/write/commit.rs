@@ -3,7 +3,6 @@
 use kapi_store::{Action, CommitError, Expect, Op};
 use serde_json::Value;
 
-use super::input::settle_stored;
 use crate::call::{Call, Document};
 use crate::object;
 use crate::status::Status;
@@ -17,8 +16,7 @@ pub(super) enum Outcome {
 }
 
 /// Writes `object`, expecting what `expect` says.
-pub(super) async fn put(call: &Call, object: &mut Value, expect: Expect) -> Result<Outcome, Status> {
-    settle_stored(&call.served, object);
+pub(super) async fn put(call: &Call, object: &Value, expect: Expect) -> Result<Outcome, Status> {
     if call.dry_run()? {
         return Ok(match (expect, current(call, object)) {
             (Expect::Absent, Some(_)) => Outcome::Raced,

@@ -68,6 +68,7 @@ async fn create_once(call: &mut Call, object: &mut Value, track: bool) -> Result
     validate::new_object(&call.served, object)?;
     call.warnings.extend((call.served.resource.behaviour.warnings)(object));
     admission::validate(call, Operation::Create, Some(object), None).await?;
+    input::settle_stored(&call.served, object);
     let outcome = commit::put(call, object, Expect::Absent).await;
     drop(reservation);
     outcome

@@ -230,6 +230,14 @@ fn report_unknown(call: &mut Call, served: &Served, value: &mut Value, duplicate
     if resource && let Some(metadata) = value.get_mut("metadata") {
         let pruned = kapi_schema::prune(metadata, metadata_schema(), PruneOptions { resource: false, track });
         unknown.extend(pruned.into_iter().map(|path| format!("metadata.{path}")));
+        kapi_schema::each_embedded(value, served.resource.schema.root(), &mut |path, metadata| {
+            if let Some(fault) = kapi_schema::check_types_as_go(metadata, metadata_schema(), "ObjectMeta") {
+                return Err(format!("{path}: Invalid value: {metadata}: {fault}"));
+            }
+            let pruned = kapi_schema::prune(metadata, metadata_schema(), PruneOptions { resource: false, track });
+            unknown.extend(pruned.into_iter().map(|below| format!("{path}.{below}")));
+            Ok(())
+        })?;
         unknown.sort();
     }
     if !track || (unknown.is_empty() && duplicates.is_empty()) {
@@ -292,12 +300,12 @@ fn into_stored(served: &Served, mut value: Value) -> Result<Value, String> {
     Ok(read::convert(served, value, &served.stored_api_version))
 }
 
-/// Drops what the stored version of a custom resource does not know, and defaults what only it knows. Until then, what
-/// a client set through another version is there for ownership and generations to see.
+/// Makes an object what storing it would make of it. Of a custom resource what the stored version does not know is
+/// dropped, and what only it knows is defaulted. Until then, what a client sent is there for ownership, generations
+/// and validation to see.
 pub(super) fn settle_stored(served: &Served, value: &mut Value) {
-    if let Some(custom) = &served.custom
-        && served.api_version != served.stored_api_version
-    {
+    let Some(custom) = &served.custom else { return kapi_kinds::settle_empties(value) };
+    if served.api_version != served.stored_api_version {
         let schema = custom.stored_schema.root();
         kapi_schema::prune(value, schema, PruneOptions { resource: true, track: false });
         kapi_schema::apply_defaults(value, schema);

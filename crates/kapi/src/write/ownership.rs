@@ -10,6 +10,8 @@ use serde_json::Value;
 
 use super::Aspect;
 use crate::call::Call;
+use crate::object;
+use crate::read;
 use crate::registry::Served;
 use crate::status::{Cause, Status};
 
@@ -66,13 +68,20 @@ pub(crate) fn track(call: &Call, live: Option<&Value>, new: &mut Value, aspect: 
         versions: &versions,
         reset_fields: reset_fields(served, aspect),
     };
-    let other_version = served.custom.is_some() && served.api_version != served.stored_api_version;
-    let shown = live.filter(|_| other_version).map(|live| crate::read::shown_value(served, live.clone()));
+    let other_version = served.api_version != served.stored_api_version;
+    let shown = live.filter(|_| other_version).map(|live| read::shown_value(served, live.clone()));
     let live = shown.as_ref().or(live);
-    kapi_merge::track_update(live, new, served.resource.schema.root(), &request);
+    let schema = served.resource.schema.root();
+    if other_version && served.resource.behaviour.convert.is_some() {
+        let mut shown = read::convert(served, new.clone(), &served.api_version);
+        kapi_merge::track_update(live, &mut shown, schema, &request);
+        object::copy_meta(new, &shown, "managedFields");
+    } else {
+        kapi_merge::track_update(live, new, schema, &request);
+    }
     if unfit_for_owners(call, live, new).is_some() {
         // What cannot be compared in the versions of its owners is owned by nobody, as kube-apiserver has it.
-        crate::object::clear_meta(new, "managedFields");
+        object::clear_meta(new, "managedFields");
     }
     if aspect == Aspect::Part("scale") {
         forget_times_of_scale(new);

@@ -42,7 +42,7 @@ pub(super) fn kind_on_create(served: &Served, object: &mut Value) {
     {
         root.remove("status");
     }
-    if served.resource.behaviour.generation {
+    if served.resource.behaviour.generation && served.resource.behaviour.counts_creation {
         set_meta(object, "generation", 1);
     }
 }

@@ -5,7 +5,7 @@ use kapi_store::Expect;
 use serde_json::Value;
 
 use super::commit::{self, Outcome};
-use super::{Aspect, ownership, prepare, validate};
+use super::{Aspect, input, ownership, prepare, validate};
 use crate::admission::{self, Operation};
 use crate::call::{Call, Document};
 use crate::object;
@@ -108,6 +108,7 @@ async fn modify_once(
     validate::changed_object(&call.served, new, live, change.aspect)?;
     call.warnings.extend((call.served.resource.behaviour.warnings)(new));
     admission::validate(call, Operation::Update, Some(new), Some(live)).await?;
+    input::settle_stored(&call.served, new);
     kapi_merge::keep_times_of_no_op(live, new);
     let outcome = if new == live {
         (Outcome::Done(Document::Value(live.clone())), false)
@@ -155,17 +156,21 @@ fn check_revision(call: &Call, change: &Change, new: &Value, live: &Value, revis
         );
         return Err(Status::conflict(served.named(), name, why));
     }
-    let invalid = |value: Value, detail: String| {
+    let invalid = |kind: &str, value: Value, detail: String| {
         let error = FieldError::invalid(&Path::new("metadata.resourceVersion"), &value, detail);
-        Err(Status::invalid(&served.resource.group, &served.resource.kind, name, &[error]))
+        Err(Status::invalid(&served.resource.group, kind, name, &[error]))
     };
     match given {
-        "" | "0" if !allows_unconditional_update(served) => invalid(0.into(), "must be specified for an update".into()),
+        "" | "0" if !allows_unconditional_update(served) => {
+            invalid(&served.resource.plural, 0.into(), "must be specified for an update".into())
+        }
         "" | "0" => Ok(false),
         given if given == revision.to_string() => Ok(true),
-        given if given.parse::<u64>().is_err() => {
-            invalid(given.into(), format!("strconv.ParseUint: parsing {given:?}: invalid syntax"))
-        }
+        given if given.parse::<u64>().is_err() => invalid(
+            &served.resource.kind,
+            given.into(),
+            format!("strconv.ParseUint: parsing {given:?}: invalid syntax"),
+        ),
         _ => Err(Status::modified(served.named(), name)),
     }
 }

@@ -8,7 +8,7 @@ use super::super::check::{
 };
 use super::super::pod::{TemplateOf, validate_template_of};
 use super::super::value::{default, default_zero, dig, int, present, reach_mut, same, set, text};
-use super::super::{Behaviour, status};
+use super::super::{Behaviour, shape, status};
 use crate::meta;
 
 /// Counts changes of the template; hidden in an annotation since the field went away.
@@ -16,6 +16,14 @@ const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 pub(super) fn behaviour() -> Behaviour {
     Behaviour {
+        decode: |object| {
+            shape::decode(object)?;
+            // The client owns it from the beginning, though the server decides what it is.
+            if template_generation(object).is_none() {
+                set_template_generation(object, 0);
+            }
+            Ok(())
+        },
         default: defaults,
         prepare_create: |object| {
             status::reset(object);
