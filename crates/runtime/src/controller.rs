@@ -27,7 +27,7 @@ pub trait Reconcile: Send + Sync + 'static {
 
 /// Runs passes for the keys of `queue`, at most `workers` at a time, until this future is dropped.
 pub async fn run<R: Reconcile>(name: &'static str, reconcile: Arc<R>, queue: Queue, workers: usize, metrics: Metrics) {
-    metrics.watch_queue(name, &queue);
+    let _scraped = metrics.watch_queue(name, &queue);
     let failures = Arc::new(Mutex::new(HashMap::<Key, u32>::new()));
     let mut passes = JoinSet::new();
     loop {

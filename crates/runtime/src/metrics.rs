@@ -1,6 +1,8 @@
 //! What controllers tell Prometheus.
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -20,6 +22,7 @@ pub struct Metrics {
     durations: Family<Of, Histogram, fn() -> Histogram>,
     failures: Family<OfFailure, Counter>,
     queues: Queues,
+    queue_numbers: Arc<AtomicUsize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -34,7 +37,19 @@ struct OfFailure {
 }
 
 #[derive(Clone, Default)]
-struct Queues(Arc<Mutex<Vec<(&'static str, Queue)>>>);
+struct Queues(Arc<Mutex<HashMap<usize, (&'static str, Queue)>>>);
+
+/// A queue whose depth is scraped as long as this lives.
+pub(crate) struct WatchedQueue {
+    queues: Queues,
+    number: usize,
+}
+
+impl Drop for WatchedQueue {
+    fn drop(&mut self) {
+        self.queues.0.lock().remove(&self.number);
+    }
+}
 
 impl Default for Metrics {
     fn default() -> Self {
@@ -44,6 +59,7 @@ impl Default for Metrics {
             durations: Family::new_with_constructor(histogram),
             failures: Family::default(),
             queues: Queues::default(),
+            queue_numbers: Arc::default(),
         }
     }
 }
@@ -56,8 +72,11 @@ impl Metrics {
         registry.register_collector(Box::new(self.queues.clone()));
     }
 
-    pub(crate) fn watch_queue(&self, controller: &'static str, queue: &Queue) {
-        self.queues.0.lock().push((controller, queue.clone()));
+    #[must_use]
+    pub(crate) fn watch_queue(&self, controller: &'static str, queue: &Queue) -> WatchedQueue {
+        let number = self.queue_numbers.fetch_add(1, Ordering::Relaxed);
+        self.queues.0.lock().insert(number, (controller, queue.clone()));
+        WatchedQueue { queues: self.queues.clone(), number }
     }
 
     pub(crate) fn passed(&self, controller: &'static str, took: Duration, failure: Option<&Failure>) {
@@ -70,7 +89,7 @@ impl Metrics {
 
 impl std::fmt::Debug for Queues {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.0.lock().iter().map(|(name, queue)| (name, queue.depth()))).finish()
+        f.debug_list().entries(self.0.lock().values().map(|(name, queue)| (name, queue.depth()))).finish()
     }
 }
 
@@ -83,8 +102,13 @@ impl Collector for Queues {
             None,
             depth.metric_type(),
         )?;
-        for (controller, queue) in self.0.lock().iter() {
-            let depth = i64::try_from(queue.depth()).unwrap_or(i64::MAX);
+        // Many APIs may run the same controller.
+        let mut depths: BTreeMap<&'static str, usize> = BTreeMap::new();
+        for (controller, queue) in self.0.lock().values() {
+            *depths.entry(controller).or_default() += queue.depth();
+        }
+        for (controller, depth) in depths {
+            let depth = i64::try_from(depth).unwrap_or(i64::MAX);
             ConstGauge::new(depth).encode(family.encode_family(&Of { controller })?)?;
         }
         Ok(())
@@ -101,18 +125,21 @@ mod tests {
         let metrics = Metrics::default();
         let queue = Queue::default();
         queue.add(Key::cluster("a"));
-        metrics.watch_queue("test", &queue);
+        let _watched = metrics.watch_queue("test", &queue);
+        let _same = metrics.watch_queue("test", &queue);
+        drop(metrics.watch_queue("ended", &queue));
         metrics.passed("test", Duration::from_millis(1), Some(&Failure::new(Retry::Soon, "Conflict", "no")));
         let mut registry = Registry::default();
         metrics.register(&mut registry);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         for line in [
-            "butler_queue_depth{controller=\"test\"} 1",
+            "butler_queue_depth{controller=\"test\"} 2",
             "butler_reconcile_duration_seconds_count{controller=\"test\"} 1",
             "butler_reconcile_failures_total{controller=\"test\",reason=\"Conflict\"} 1",
         ] {
             assert!(text.contains(line), "{text}");
         }
+        assert!(!text.contains("ended"), "{text}");
     }
 }

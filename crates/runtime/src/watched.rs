@@ -106,11 +106,15 @@ struct Objects<K> {
     by_key: BTreeMap<Key, Arc<K>>,
     /// Keys by the UID of their controller.
     by_owner: HashMap<String, BTreeSet<Key>>,
+    /// The latest revision the watch has told of.
+    told: u64,
+    /// UIDs of what this process deleted and the watch still has to say so of.
+    deleted: HashMap<Key, String>,
 }
 
 impl<K> Default for Copy<K> {
     fn default() -> Self {
-        let objects = Objects { by_key: BTreeMap::new(), by_owner: HashMap::new() };
+        let objects = Objects { by_key: BTreeMap::new(), by_owner: HashMap::new(), told: 0, deleted: HashMap::new() };
         Self { objects: RwLock::new(objects), listeners: RwLock::default() }
     }
 }
@@ -143,7 +147,12 @@ impl<K: Resource + Clone + 'static> Watched<K> {
 
     /// Takes in what a write of this process gave back, so that the next read knows of it before the watch does.
     pub fn wrote(&self, object: K) {
-        self.copy.put(object);
+        self.copy.put(object, Source::Write);
+    }
+
+    /// Takes in that this process deleted an object and nothing of it is left.
+    pub fn deleted(&self, object: &K) {
+        self.copy.delete(object);
     }
 
     /// Calls `listener` for every object there is and after every change.
@@ -186,17 +195,32 @@ impl<K: Resource + Clone + 'static> Watched<K> {
     }
 }
 
+/// Who tells of an object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Watch,
+    Write,
+}
+
 impl<K: Resource + Clone> Copy<K> {
-    /// Takes in an object unless a newer one is known.
-    fn put(&self, mut object: K) {
+    /// Takes in an object unless a newer one is known, or its end.
+    fn put(&self, mut object: K, source: Source) {
         // Nobody reads them, and they are half of many objects.
         object.meta_mut().managed_fields = None;
         let key = Key::of(&object);
         let object = Arc::new(object);
         let before = {
             let mut objects = self.objects.write();
+            let ended = match source {
+                Source::Watch => {
+                    objects.note(&*object);
+                    objects.deleted.get(&key).is_some_and(|uid| object.uid().as_ref() == Some(uid))
+                }
+                // The watch has told of it already, and then that it went.
+                Source::Write => !objects.by_key.contains_key(&key) && revision(&*object) <= Some(objects.told),
+            };
             let known = objects.by_key.get(&key);
-            if known.is_some_and(|known| !is_newer(&**known, &*object)) {
+            if ended || known.is_some_and(|known| !is_newer(&**known, &*object)) {
                 return;
             }
             objects.insert(key, &object)
@@ -204,9 +228,29 @@ impl<K: Resource + Clone> Copy<K> {
         self.tell(before.as_ref(), Some(&object));
     }
 
+    fn delete(&self, object: &K) {
+        let key = Key::of(object);
+        let removed = {
+            let mut objects = self.objects.write();
+            let Some(uid) = object.uid() else { return };
+            if objects.by_key.get(&key).and_then(|known| known.uid()).as_ref() != Some(&uid) {
+                return;
+            }
+            objects.deleted.insert(key.clone(), uid);
+            objects.remove(&key)
+        };
+        self.tell(removed.as_ref(), None);
+    }
+
     fn remove(&self, key: &Key, by: Option<&K>) {
         let removed = {
             let mut objects = self.objects.write();
+            if let Some(by) = by {
+                objects.note(by);
+            }
+            if by.is_none_or(|by| objects.deleted.get(key) == by.uid().as_ref()) {
+                objects.deleted.remove(key);
+            }
             // A deletion of one that was made anew since is no news.
             let known = objects.by_key.get(key);
             if let (Some(known), Some(by)) = (known, by)
@@ -223,6 +267,7 @@ impl<K: Resource + Clone> Copy<K> {
 
     /// Forgets everything that a complete listing did not name.
     fn keep(&self, named: &BTreeSet<Key>) {
+        self.objects.write().deleted.clear();
         let gone: Vec<Key> = self.objects.read().by_key.keys().filter(|key| !named.contains(key)).cloned().collect();
         gone.iter().for_each(|key| self.remove(key, None));
     }
@@ -233,6 +278,11 @@ impl<K: Resource + Clone> Copy<K> {
 }
 
 impl<K: Resource> Objects<K> {
+    /// Remembers how far the watch has come.
+    fn note(&mut self, told: &K) {
+        self.told = self.told.max(revision(told).unwrap_or(0));
+    }
+
     fn insert(&mut self, key: Key, object: &Arc<K>) -> Option<Arc<K>> {
         let before = self.by_key.insert(key.clone(), Arc::clone(object));
         if let Some(uid) = before.as_deref().and_then(controller_uid) {
@@ -268,11 +318,14 @@ fn controller_uid<K: Resource>(object: &K) -> Option<&str> {
 
 /// Whether `next` is a later state than `known`. Revisions are numbers that grow, in every Kubernetes store.
 fn is_newer<K: Resource>(known: &K, next: &K) -> bool {
-    let revision = |object: &K| object.resource_version().and_then(|version| version.parse::<u64>().ok());
     match (revision(known), revision(next)) {
         (Some(known), Some(next)) => next > known,
         _ => true,
     }
+}
+
+fn revision<K: Resource>(object: &K) -> Option<u64> {
+    object.resource_version().and_then(|version| version.parse().ok())
 }
 
 async fn follow<K>(api: Api<K>, copy: Arc<Copy<K>>, synced: watch::Sender<bool>)
@@ -287,14 +340,14 @@ where
             Ok(Event::Init) => named.clear(),
             Ok(Event::InitApply(object)) => {
                 named.insert(Key::of(&object));
-                copy.put(object);
+                copy.put(object, Source::Watch);
             }
             Ok(Event::InitDone) => {
                 copy.keep(&named);
                 named.clear();
                 synced.send_replace(true);
             }
-            Ok(Event::Apply(object)) => copy.put(object),
+            Ok(Event::Apply(object)) => copy.put(object, Source::Watch),
             Ok(Event::Delete(object)) => copy.remove(&Key::of(&object), Some(&object)),
             Err(error) => tracing::debug!(%error, "a watch is interrupted"),
         }
@@ -330,8 +383,8 @@ mod tests {
         let queue = Queue::default();
         watched.queue_each(&queue);
         watched.wrote(object("a", 7, None));
-        copy.put(object("a", 5, None));
-        copy.put(object("a", 7, None));
+        copy.put(object("a", 5, None), Source::Watch);
+        copy.put(object("a", 7, None), Source::Watch);
         let key = Key::new("team", "a");
         assert_eq!(watched.get(&key).unwrap().resource_version().unwrap(), "7");
         assert_eq!(queue.depth(), 1);
@@ -345,12 +398,12 @@ mod tests {
     fn objects_are_found_by_owner_and_namespace() {
         let copy = Arc::new(Copy::<ConfigMap>::default());
         let watched = Watched { copy: Arc::clone(&copy) };
-        copy.put(object("a", 1, Some("x")));
-        copy.put(object("b", 2, Some("x")));
-        copy.put(object("c", 3, Some("y")));
+        copy.put(object("a", 1, Some("x")), Source::Watch);
+        copy.put(object("b", 2, Some("x")), Source::Watch);
+        copy.put(object("c", 3, Some("y")), Source::Watch);
         let names = |found: Vec<Arc<ConfigMap>>| found.iter().map(|object| object.name_any()).collect::<Vec<_>>();
         assert_eq!(names(watched.owned_by("x")), ["a", "b"]);
-        copy.put(object("a", 4, Some("y")));
+        copy.put(object("a", 4, Some("y")), Source::Watch);
         assert_eq!(names(watched.owned_by("x")), ["b"]);
         assert_eq!(names(watched.owned_by("y")), ["a", "c"]);
         assert_eq!(names(watched.in_namespace("team")), ["a", "b", "c"]);
@@ -358,5 +411,28 @@ mod tests {
         copy.keep(&BTreeSet::from([Key::new("team", "c")]));
         assert_eq!(names(watched.all()), ["c"]);
         assert!(watched.owned_by("x").is_empty());
+    }
+
+    #[test]
+    fn what_ended_does_not_come_back() {
+        let copy = Arc::new(Copy::<ConfigMap>::default());
+        let watched = Watched { copy: Arc::clone(&copy) };
+        let key = Key::new("team", "a");
+        // The watch is faster than the answer to the write.
+        copy.put(object("a", 5, None), Source::Watch);
+        copy.remove(&key, Some(&object("a", 6, None)));
+        watched.wrote(object("a", 5, None));
+        assert!(watched.get(&key).is_none());
+        // The answer to the deletion is faster than the watch.
+        watched.wrote(object("a", 7, None));
+        watched.deleted(&object("a", 7, None));
+        copy.put(object("a", 7, None), Source::Watch);
+        copy.put(object("a", 8, None), Source::Watch);
+        assert!(watched.get(&key).is_none());
+        copy.remove(&key, Some(&object("a", 9, None)));
+        assert!(copy.objects.read().deleted.is_empty());
+        // One that is made anew is another.
+        watched.wrote(object("a", 10, None));
+        assert!(watched.get(&key).is_some());
     }
 }

@@ -1,1 +1,92 @@
 //! Workload controllers and a scheduler, for APIs that no kube-controller-manager serves.
+//!
+//! ```text
+//!   Deployment ─▶ ReplicaSet ─┐
+//!   StatefulSet, DaemonSet, ──┼─▶ Pod ─▶ scheduler ─▶ Node ◀─ node lifecycle
+//!   CronJob ─▶ Job ───────────┘    │
+//!                                  └─▶ EndpointSlice, Endpoints ◀─ Service        Claim ─▶ Volume
+//! ```
+//!
+//! Each controller is a folder or file with a pure planner and a shell that reads, lets it decide, and writes. All of an
+//! API share one set of watches ([`world::World`]). What people see (status, conditions, names, labels, events) is
+//! what kube-controller-manager and kube-scheduler show, as those do this job on any other Kubernetes.
+
+mod claim;
+mod deployment;
+mod endpoints;
+mod events;
+mod nodes;
+mod objects;
+mod placement;
+mod pods;
+mod replica_set;
+mod rounding;
+mod scheduler;
+mod template;
+mod world;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kube::Client;
+use runtime::{Clock, Metrics, Queue, Reconcile};
+use tokio::task::AbortHandle;
+
+use world::World;
+
+/// How many passes of one controller run at a time in one API.
+const WORKERS: usize = 4;
+
+/// What differs between machines.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The folder that volumes of the class `local` are folders of.
+    pub volumes_dir: PathBuf,
+}
+
+/// The controllers of one API. They stop when this is dropped.
+pub struct Workloads {
+    task: AbortHandle,
+}
+
+impl Drop for Workloads {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Runs all controllers for the API behind `client`.
+pub fn start(client: Client, clock: Clock, metrics: Metrics, settings: Settings) -> Workloads {
+    Workloads { task: tokio::spawn(run(client, clock, metrics, settings)).abort_handle() }
+}
+
+async fn run(client: Client, clock: Clock, metrics: Metrics, settings: Settings) {
+    let world = Arc::new(World::watch(client, clock, settings));
+    // Whoever knows half of the pods would create the other half again.
+    world.synced().await;
+    // One task for all loops: a thousand APIs have a thousand of it.
+    tokio::join!(
+        serve(deployment::Deployments::new(&world), &metrics),
+        serve(replica_set::ReplicaSets::new(&world), &metrics),
+        serve(endpoints::Services::new(&world), &metrics),
+        serve(nodes::Nodes::new(&world), &metrics),
+        serve(scheduler::Scheduler::new(&world), &metrics),
+    );
+}
+
+/// A controller and what wakes it.
+trait Controller: Reconcile {
+    /// Its name in metrics and logs.
+    const NAME: &'static str;
+    /// How many passes run at a time.
+    const WORKERS: usize = WORKERS;
+
+    /// Queues whatever a change concerns.
+    fn subscribe(&self, queue: &Queue);
+}
+
+async fn serve<C: Controller>(controller: C, metrics: &Metrics) {
+    let queue = Queue::default();
+    controller.subscribe(&queue);
+    runtime::run(C::NAME, Arc::new(controller), queue, C::WORKERS, metrics.clone()).await;
+}

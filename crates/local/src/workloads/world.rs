@@ -1,0 +1,63 @@
+//! What all controllers of one API read and write.
+
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::{Endpoints, Node, PersistentVolumeClaim, Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::Client;
+use runtime::{Clock, Watches};
+
+use super::Settings;
+use super::events::Recorder;
+use super::objects::Objects;
+
+/// One API: copies of its objects, ways to write them, and the time.
+pub(super) struct World {
+    pub(super) deployments: Objects<Deployment>,
+    pub(super) replica_sets: Objects<ReplicaSet>,
+    pub(super) pods: Objects<Pod>,
+    pub(super) nodes: Objects<Node>,
+    pub(super) services: Objects<Service>,
+    pub(super) endpoints: Objects<Endpoints>,
+    pub(super) slices: Objects<EndpointSlice>,
+    pub(super) claims: Objects<PersistentVolumeClaim>,
+    pub(super) events: Recorder,
+    pub(super) client: Client,
+    #[allow(dead_code)]
+    pub(super) settings: Settings,
+    clock: Clock,
+    watches: Watches,
+}
+
+impl World {
+    /// Begins to watch everything that controllers look at.
+    pub(super) fn watch(client: Client, clock: Clock, settings: Settings) -> Self {
+        let watches = Watches::new(client.clone());
+        Self {
+            deployments: Objects::watch(&watches),
+            replica_sets: Objects::watch(&watches),
+            pods: Objects::watch(&watches),
+            nodes: Objects::watch(&watches),
+            services: Objects::watch(&watches),
+            endpoints: Objects::watch(&watches),
+            slices: Objects::watch(&watches),
+            claims: Objects::watch(&watches),
+            events: Recorder::new(client.clone(), clock.clone()),
+            client,
+            settings,
+            clock,
+            watches,
+        }
+    }
+
+    /// Waits until everything there is, is known.
+    pub(super) async fn synced(&self) {
+        self.watches.synced().await;
+    }
+
+    /// The time, to the second: all that Kubernetes timestamps carry.
+    pub(super) fn now(&self) -> Timestamp {
+        let now = (self.clock)();
+        Timestamp::from_second(now.as_second()).unwrap_or(now)
+    }
+}
