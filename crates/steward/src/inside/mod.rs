@@ -11,6 +11,7 @@
 //! by pure functions; each has a thin shell that does it.
 
 mod apply;
+pub mod approval;
 mod coredns;
 mod error;
 mod kube_proxy;
@@ -19,6 +20,7 @@ mod kubelet;
 mod objects;
 mod rbac;
 mod release;
+pub mod tokens;
 mod unsupported;
 
 use std::net::IpAddr;
