@@ -6,8 +6,8 @@ use http::HeaderMap;
 use jiff::Timestamp;
 use kapi_auth::{
     Attributes, Authenticator, Authorizer, ClientCertificates, ClusterAuthorizer, Credentials, ImpersonationError,
-    ImpersonationHeaders, ObjectReader, StaticTokens, StatusError, TokenIssuer, TokenVerifier,
-    User, forbidden, impersonate,
+    ImpersonationHeaders, ObjectReader, StaticTokens, StatusError, TokenIssuer, TokenVerifier, User, forbidden,
+    impersonate,
 };
 use kapi_store::{Change, Event, Store};
 use pki::{Authority, PkiError, PublicKey, ServiceAccountKey};
@@ -59,8 +59,8 @@ impl Auth {
         let key = security.service_account_key.as_ref();
         let mut trusted = security.service_account_public_keys.clone();
         trusted.extend(key.map(|key| key.public_key().clone()));
-        let verifier = (!trusted.is_empty())
-            .then(|| TokenVerifier::new(vec![name.clone()], trusted, audiences.clone()));
+        let verifier =
+            (!trusted.is_empty()).then(|| TokenVerifier::new(vec![name.clone()], trusted, audiences.clone()));
         let certificates = security.client_authorities.as_deref().map(ClientCertificates::new).transpose()?;
         Ok(Self {
             authenticator: Authenticator {

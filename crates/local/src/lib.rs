@@ -12,3 +12,5 @@ pub mod agent;
 mod events;
 pub mod network;
 pub mod workloads;
+
+pub use addresses::PodAddresses;

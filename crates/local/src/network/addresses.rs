@@ -36,11 +36,8 @@ impl Addresses {
     pub(super) fn new(watches: &Watches, clock: Clock, range: IpNet) -> (Self, Queue) {
         let services = watches.of::<Service>();
         let queue = Queue::default();
-        let shared = Arc::new(Shared {
-            pool: Mutex::new(Pool::new(range)),
-            refused: Mutex::default(),
-            queue: queue.clone(),
-        });
+        let shared =
+            Arc::new(Shared { pool: Mutex::new(Pool::new(range)), refused: Mutex::default(), queue: queue.clone() });
         let observing = Arc::clone(&shared);
         services.on_change(move |before, after| observing.changed(before.map(|s| &**s), after.map(|s| &**s)));
         let client = watches.client().clone();

@@ -84,7 +84,11 @@ impl Proxy {
     }
 
     /// Closes what is not wanted, tells what is open its endpoints, and gives back what has to be opened.
-    fn adjust(&self, key: &Key, wanted: BTreeMap<SocketAddr, Vec<SocketAddr>>) -> BTreeMap<SocketAddr, Vec<SocketAddr>> {
+    fn adjust(
+        &self,
+        key: &Key,
+        wanted: BTreeMap<SocketAddr, Vec<SocketAddr>>,
+    ) -> BTreeMap<SocketAddr, Vec<SocketAddr>> {
         let mut open = self.open.lock();
         let known = open.entry(key.clone()).or_default();
         known.retain(|at, _| wanted.contains_key(at));
