@@ -1,4 +1,5 @@
 //! Pods whose kube-apiserver is an API in this process.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Services on loopback addresses.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops")]
 
 mod common;
 

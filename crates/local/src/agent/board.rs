@@ -93,11 +93,12 @@ impl Board {
         self.entries.lock().get(key)?.context.clone()
     }
 
-    /// Remembers what the containers of a pod share.
-    pub(crate) fn set_context(&self, key: &Key, context: Arc<Context>) {
+    /// Remembers what the containers of a pod share; nothing when it is taken down.
+    pub(crate) fn set_context(&self, key: &Key, context: Option<Arc<Context>>) {
         if let Some(entry) = self.entries.lock().get_mut(key) {
-            entry.record.prepared = true;
-            entry.context = Some(context);
+            entry.record.prepared = context.is_some();
+            entry.record.unprepared = None;
+            entry.context = context;
         }
     }
 

@@ -13,21 +13,28 @@ mod board;
 mod environment;
 mod expand;
 mod fields;
+mod files;
 mod flags;
+mod hosts;
 mod image;
+mod log;
+mod names;
 mod node;
 mod plan;
 mod pods;
+mod probe;
 mod program;
 mod programs;
 mod record;
+mod sandbox;
 mod sources;
 mod status;
+mod tokens;
 mod volumes;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -39,13 +46,14 @@ use tokio::task::JoinSet;
 use board::Board;
 use pods::{Pods, is_bound, is_over, stored_address};
 pub use program::Programs;
-pub use programs::{ControllerRole, Controllers, Fault, Faults, Simulation, logical_api};
+pub use programs::{Binaries, ControllerRole, Controllers, Fault, Faults, Simulation, logical_api};
 pub use record::Backoff;
+use sandbox::Sandboxes;
 use sources::{Kind, Stored, refers};
 
-use crate::PodAddresses;
 use crate::addresses::Pool;
 use crate::events::Events;
+use crate::{Bridge, PodAddresses};
 
 /// What differs from machine to machine.
 #[derive(Clone, Debug)]
@@ -62,6 +70,8 @@ pub struct Settings {
     pub version: String,
     /// Where files of pods are kept while they run.
     pub directory: PathBuf,
+    /// Networks of their own for pods; without it all pods listen on this machine's own addresses.
+    pub bridge: Option<Arc<Bridge>>,
     /// How long a failing container waits for its next start.
     pub backoff: Backoff,
 }
@@ -75,6 +85,15 @@ pub struct Agent {
 impl Drop for Agent {
     fn drop(&mut self) {
         self.board.end();
+    }
+}
+
+impl Agent {
+    /// Where what a container says is kept, and what it said the time before; for pods that run as processes.
+    pub fn logs(directory: &Path, pod_uid: &str, container: &str) -> (PathBuf, PathBuf) {
+        let current = directory.join("pods").join(pod_uid).join("logs").join(format!("{container}.log"));
+        let previous = log::previous(&current);
+        (current, previous)
     }
 }
 
@@ -107,17 +126,26 @@ pub fn start(watches: &Watches, clock: Clock, metrics: &Metrics, settings: Setti
     let controller = Pods {
         pods,
         client: client.clone(),
-        sources: Arc::new(sources),
+        sandboxes: Sandboxes {
+            client: client.clone(),
+            sources: Arc::new(sources),
+            clock: Arc::clone(&clock),
+            settings: settings.clone(),
+        },
         board: Arc::clone(&board),
         pool,
         programs,
         settings: settings.clone(),
     };
     let mut tasks = JoinSet::new();
+    if settings.bridge.is_some() {
+        tasks.spawn(names::keep(watches, controller.sandboxes.names()));
+    }
     tasks.spawn(node::keep(client, clock, settings));
     let (synced, metrics) = (watches.clone(), metrics.clone());
     tasks.spawn(async move {
         synced.synced().await;
+        controller.remove_strays();
         runtime::run("agent", Arc::new(controller), queue, WORKERS, metrics).await;
     });
     Agent { _tasks: tasks, board }

@@ -1,8 +1,7 @@
 //! Brings the pods of a node closer to what they should be.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,31 +14,33 @@ use serde_json::json;
 
 use super::Settings;
 use super::board::Board;
-use super::fields::Addresses;
-use super::plan::{Policy, Step, plan, policy};
-use super::program::{Context, Programs};
-use super::record::{Record, Trouble};
-use super::sources::Sources;
+use super::files;
+use super::plan::{Policy, Step, phase, plan, policy};
+use super::program::{Context, Place, Programs};
+use super::record::Trouble;
+use super::sandbox::{Sandboxes, Unprepared, is_on_host};
 use super::status::{telling, told};
-use super::volumes::{Given, resolve};
 use crate::addresses::Pool;
 
 /// Runs the pods that are bound to a node.
 pub(crate) struct Pods {
     pub(crate) pods: Watched<Pod>,
     pub(crate) client: kube::Client,
-    pub(crate) sources: Arc<dyn Sources>,
+    pub(crate) sandboxes: Sandboxes,
     pub(crate) board: Arc<Board>,
     pub(crate) pool: Arc<Mutex<Pool>>,
     pub(crate) programs: Programs,
     pub(crate) settings: Settings,
 }
 
+/// How long to wait where only time can help.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 impl Reconcile for Pods {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let pod = self.pods.get(key).filter(|pod| is_bound(pod, &self.settings.node));
         let uid = pod.as_ref().and_then(|pod| pod.uid());
-        if self.board.known(key).is_some_and(|known| Some(known) != uid) && !self.dismiss(key) {
+        if self.board.known(key).is_some_and(|known| Some(known) != uid) && !self.dismiss(key).await {
             // Its end queues the key again.
             return Ok(Next::Rest);
         }
@@ -62,35 +63,65 @@ impl Reconcile for Pods {
                 }
             }
         }
+        wake = earlier(wake, self.renew(key, &pod).await);
         self.report(key, &pod).await?;
+        self.retire(key, &pod).await;
         Ok(wake.map_or(Next::Rest, Next::After))
     }
 }
 
 impl Pods {
+    /// Removes the files of pods that are gone. What else they had went with the process before this.
+    pub(crate) fn remove_strays(&self) {
+        let bound: HashSet<String> = self.pods.all().iter().filter_map(|pod| pod.uid()).collect();
+        let pods = self.sandboxes.pods();
+        if let Err(error) = files::remove_strays(&pods, |uid| bound.contains(uid)) {
+            tracing::warn!(%error, directory = %pods.display(), "cannot remove files of pods that are gone");
+        }
+    }
+
     /// Stops what is left of a pod that is gone from the API. Tells whether nothing is left.
-    fn dismiss(&self, key: &Key) -> bool {
+    async fn dismiss(&self, key: &Key) -> bool {
         if self.board.with(key, |record| record.is_running()) == Some(true) {
             self.board.stop(key, Duration::ZERO);
             return false;
         }
+        self.take_down(key).await;
         let uid = self.board.known(key).unwrap_or_default();
-        if let Some(record) = self.board.forget(key) {
-            self.release(&uid, &record);
+        if let Some(address) = self.board.forget(key).and_then(|record| record.address) {
+            self.pool.lock().release(address, &uid);
         }
         true
     }
 
-    fn release(&self, uid: &str, record: &Record) {
-        if let Some(address) = record.address {
-            self.pool.lock().release(address, uid);
+    /// Takes down what the containers of a pod shared.
+    async fn take_down(&self, key: &Key) {
+        let Some(context) = self.board.context(key) else { return };
+        let uid = context.pod.uid().unwrap_or_default();
+        self.sandboxes.take_down(&uid, Some(context.addresses.pod), self.place(&context.pod)).await;
+        self.board.set_context(key, None);
+    }
+
+    /// Gives back what a pod that ended for good does not need any more.
+    async fn retire(&self, key: &Key, pod: &Pod) {
+        let over = self.board.with(key, |record| phase(pod, record).is_terminal() && !record.is_running());
+        if over == Some(true) {
+            self.take_down(key).await;
+            let address = self.board.with(key, |record| record.address).flatten();
+            address.map(|address| self.pool.lock().release(address, &pod.uid().unwrap_or_default()));
         }
+    }
+
+    /// What the containers of a pod need at most.
+    fn place(&self, pod: &Pod) -> Place {
+        let all = pod.spec.iter().flat_map(|spec| spec.init_containers.iter().flatten().chain(&spec.containers));
+        let places = all.map(|container| self.programs.of(container.image.as_deref().unwrap_or_default()).place());
+        places.max().unwrap_or(Place::Nowhere)
     }
 
     /// The pod's address: the one it has, or a free one.
     fn address(&self, key: &Key, pod: &Pod) -> Option<IpAddr> {
-        let host = pod.spec.as_ref().is_some_and(|spec| spec.host_network == Some(true));
-        if host {
+        if is_on_host(pod) {
             self.board.with(key, |record| record.address = Some(self.settings.address));
             return Some(self.settings.address);
         }
@@ -110,22 +141,22 @@ impl Pods {
         let container = declared(pod, name)?;
         let Some(address) = address else {
             let message = format!("all addresses of {} are in use; delete some pods", self.settings.pods.told);
-            self.refuse(key, pod, name, "FailedCreatePodSandBox", message).await;
-            return Some(Duration::from_secs(10));
+            self.unprepared(key, pod, "FailedCreatePodSandBox", message).await;
+            return Some(PATIENCE);
         };
-        let context = match self.context(key, pod, address) {
+        let context = match self.context(key, pod, address).await {
             Ok(context) => context,
-            Err(message) => {
-                // As a kubelet: the container goes on being created, and an event tells why it takes so long.
-                let known = self.board.with(key, |record| record.unprepared.replace(message.clone())).flatten();
-                if known.as_ref() != Some(&message) {
-                    self.board.events.warn(&**pod, "FailedMount", "Mount", message).await;
-                }
-                return None;
+            Err(problem) => {
+                self.unprepared(key, pod, problem.reason, problem.message).await;
+                return problem.passes.then_some(PATIENCE);
             }
         };
         match context.launch(container) {
             Ok(launch) => {
+                if container.lifecycle.as_ref().is_some_and(|lifecycle| lifecycle.pre_stop.is_some()) {
+                    let note = format!("the preStop hook of container {name} is not run on this node");
+                    self.board.events.warn(&**pod, "PreStopIgnored", "Start", note).await;
+                }
                 let program = self.programs.of(container.image.as_deref().unwrap_or_default());
                 self.board.start(program, launch).await;
                 self.board.with(key, |record| {
@@ -134,38 +165,49 @@ impl Pods {
                 })?
             }
             Err(message) => {
-                self.refuse(key, pod, name, "CreateContainerConfigError", message).await;
+                let trouble = Trouble { reason: "CreateContainerConfigError".into(), message: message.clone() };
+                let news = self.board.with(key, |record| record.container(name).is_some_and(|c| c.refuse(trouble)));
+                if news == Some(true) {
+                    self.board.events.warn(&**pod, "Failed", "Start", format!("Error: {message}")).await;
+                }
                 None
             }
         }
     }
 
-    async fn refuse(&self, key: &Key, pod: &Pod, name: &str, reason: &str, message: String) {
-        let trouble = Trouble { reason: reason.into(), message: message.clone() };
-        let news = self.board.with(key, |record| record.container(name).is_some_and(|c| c.refuse(trouble)));
-        if news == Some(true) {
-            self.board.events.warn(pod, "Failed", "Start", format!("Error: {message}")).await;
+    /// As a kubelet: containers go on being created, and an event tells why it takes so long.
+    async fn unprepared(&self, key: &Key, pod: &Pod, reason: &str, message: String) {
+        let known = self.board.with(key, |record| record.unprepared.replace(message.clone())).flatten();
+        if known.as_ref() != Some(&message) {
+            self.board.events.warn(pod, reason, "Prepare", message).await;
         }
     }
 
-    /// What the containers share, resolved once.
-    fn context(&self, key: &Key, pod: &Arc<Pod>, address: IpAddr) -> Result<Arc<Context>, String> {
+    /// What the containers share, made once.
+    async fn context(&self, key: &Key, pod: &Arc<Pod>, address: IpAddr) -> Result<Arc<Context>, Unprepared> {
         if let Some(known) = self.board.context(key) {
             return Ok(known);
         }
-        let directory = self.directory(pod);
-        let bound = self.settings.pods.reach(address);
-        let addresses = Addresses { pod: address, host: self.settings.address, bound };
-        let given = Given { addresses, tokens: &BTreeMap::new(), directory: &directory.join("volumes") };
-        let volumes = Arc::new(resolve(pod, &*self.sources, &given)?);
-        let sources = Arc::clone(&self.sources);
-        let context = Arc::new(Context { pod: Arc::clone(pod), volumes, addresses, directory, sources });
-        self.board.set_context(key, Arc::clone(&context));
+        let context = Arc::new(self.sandboxes.make(pod, address, self.place(pod)).await?);
+        self.board.set_context(key, Some(Arc::clone(&context)));
         Ok(context)
     }
 
-    fn directory(&self, pod: &Pod) -> PathBuf {
-        self.settings.directory.join("pods").join(pod.uid().unwrap_or_default())
+    /// Keeps the files of processes as the objects are that they were made from. Gives back when to look again.
+    async fn renew(&self, key: &Key, pod: &Pod) -> Option<Duration> {
+        let place = self.place(pod);
+        let known = self.board.context(key).filter(|_| place == Place::Namespace)?;
+        let current = match self.sandboxes.renew(&known, place).await {
+            Ok(None) => known,
+            Ok(Some(changed)) => {
+                let changed = Arc::new(changed);
+                self.board.set_context(key, Some(Arc::clone(&changed)));
+                changed
+            }
+            // What is there stays as it is, as with a kubelet.
+            Err(_) => return Some(PATIENCE),
+        };
+        current.tokens.due_in((self.board.clock)())
     }
 
     /// Writes the status, if it changed.
@@ -191,6 +233,7 @@ impl Pods {
         if policy(pod) != Policy::Always || !pod.finalizers().is_empty() {
             self.report(key, pod).await?;
         }
+        self.take_down(key).await;
         let preconditions = Preconditions { uid: pod.uid(), resource_version: None };
         let params = DeleteParams::default().grace_period(0).preconditions(preconditions);
         match self.api(key).delete(&key.name, &params).await {

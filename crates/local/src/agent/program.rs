@@ -15,12 +15,29 @@ use super::expand::expand;
 use super::fields::Addresses;
 use super::image::Image;
 use super::sources::Sources;
+use super::tokens::Tokens;
 use super::volumes::Volume;
 
 /// What an image stands for.
 pub(crate) trait Program: Send + Sync {
     /// Starts a container. What is given back runs it, and is dropped when it has to end at once.
     fn start(&self, launch: Launch, control: Control) -> BoxFuture<'_, Result<Running, NotStarted>>;
+
+    /// Where it runs.
+    fn place(&self) -> Place {
+        Place::Nowhere
+    }
+}
+
+/// Where a program runs, which decides what its pod needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// It listens nowhere and reads no files of the disk.
+    Nowhere,
+    /// In this process, listening on the pod's address.
+    Process,
+    /// In a network and a file system of its own.
+    Namespace,
 }
 
 /// A container at work, until it is over.
@@ -78,9 +95,14 @@ pub(crate) struct Launch {
     pub(crate) words: Vec<String>,
     pub(crate) volumes: Arc<BTreeMap<String, Volume>>,
     pub(crate) addresses: Addresses,
+    pub(crate) environment: Vec<(String, String)>,
     /// Where the pod's files are.
     pub(crate) directory: PathBuf,
-    sources: Arc<dyn Sources>,
+    /// Where the names of Services are.
+    pub(crate) names: PathBuf,
+    /// The pod's network, if it has one of its own.
+    pub(crate) namespace: Option<String>,
+    context: Context,
 }
 
 /// What the containers of a pod share.
@@ -90,6 +112,9 @@ pub(crate) struct Context {
     pub(crate) volumes: Arc<BTreeMap<String, Volume>>,
     pub(crate) addresses: Addresses,
     pub(crate) directory: PathBuf,
+    pub(crate) names: PathBuf,
+    pub(crate) namespace: Option<String>,
+    pub(crate) tokens: Tokens,
     pub(crate) sources: Arc<dyn Sources>,
 }
 
@@ -106,8 +131,11 @@ impl Context {
             words,
             volumes: Arc::clone(&self.volumes),
             addresses: self.addresses,
+            environment,
             directory: self.directory.clone(),
-            sources: Arc::clone(&self.sources),
+            names: self.names.clone(),
+            namespace: self.namespace.clone(),
+            context: self.clone(),
         })
     }
 }
@@ -123,14 +151,12 @@ impl Launch {
         let containers = &self.pod.spec.as_ref()?.containers;
         let found =
             containers.iter().find(|c| Image::parse(c.image.as_deref().unwrap_or_default()).program == program)?;
-        let context = Context {
-            pod: Arc::clone(&self.pod),
-            volumes: Arc::clone(&self.volumes),
-            addresses: self.addresses,
-            directory: self.directory.clone(),
-            sources: Arc::clone(&self.sources),
-        };
-        context.launch(found).ok()
+        self.context.launch(found).ok()
+    }
+
+    /// Where what the container says is kept.
+    pub(crate) fn log_file(&self) -> PathBuf {
+        self.directory.join("logs").join(format!("{}.log", self.container.name))
     }
 
     /// Reads a file as the container would see it.
@@ -148,7 +174,7 @@ impl Launch {
             Volume::Files(files) => {
                 files.get(inner.to_string_lossy().as_ref()).map(|file| file.bytes.clone()).ok_or_else(missing)
             }
-            Volume::Directory(directory) => {
+            Volume::Directory { path: directory, .. } => {
                 std::fs::read(directory.join(inner)).map_err(|error| format!("open {path}: {error}"))
             }
         }

@@ -17,8 +17,13 @@ use super::sources::Sources;
 pub(crate) enum Volume {
     /// Files made from objects, by their paths below the volume.
     Files(Files),
-    /// A directory of this machine that must be there, or may be made.
-    Directory(PathBuf),
+    /// A directory of this machine.
+    Directory {
+        /// Where.
+        path: PathBuf,
+        /// Whether it is made if it is not there.
+        made: bool,
+    },
 }
 
 /// Files by their paths.
@@ -59,6 +64,13 @@ pub(crate) fn resolve(pod: &Pod, sources: &dyn Sources, given: &Given<'_>) -> Re
             Err(cause) => Err(format!("MountVolume.SetUp failed for volume {:?} : {cause}", volume.name)),
         })
         .collect()
+}
+
+/// The tokens that a pod's volumes want.
+pub(crate) fn token_wishes(pod: &Pod) -> Vec<TokenWish> {
+    let declared = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+    let sources = declared.filter_map(|volume| volume.projected.as_ref()).flat_map(|p| p.sources.iter().flatten());
+    sources.filter_map(|source| source.service_account_token.as_ref()).map(wish).collect()
 }
 
 fn wish(projection: &ServiceAccountTokenProjection) -> TokenWish {
@@ -110,13 +122,14 @@ fn behind(pod: &Pod, volume: &Declared, sources: &dyn Sources, given: &Given<'_>
         return Ok(Volume::Files(files));
     }
     if let Some(host) = &volume.host_path {
-        return Ok(Volume::Directory(host.path.clone().into()));
+        let made = host.type_.as_deref() == Some("DirectoryOrCreate");
+        return Ok(Volume::Directory { path: host.path.clone().into(), made });
     }
     if let Some(claim) = &volume.persistent_volume_claim {
-        return resolver.claim(&claim.claim_name).map(Volume::Directory);
+        return resolver.claim(&claim.claim_name).map(|path| Volume::Directory { path, made: true });
     }
     if volume.empty_dir.is_some() {
-        return Ok(Volume::Directory(given.directory.join(&volume.name)));
+        return Ok(Volume::Directory { path: given.directory.join(&volume.name), made: true });
     }
     Err("no volume plugin matched; this node knows secret, configMap, projected, downwardAPI, emptyDir, hostPath and \
          persistentVolumeClaim"
@@ -255,7 +268,7 @@ mod tests {
             directory: Path::new("/pods/u/volumes"),
         };
         let shown = match &resolve(&pod, &sources(), &given)?["x"] {
-            Volume::Directory(path) => path.display().to_string(),
+            Volume::Directory { path, .. } => path.display().to_string(),
             Volume::Files(files) => {
                 let text = |(path, file): (&String, &File)| {
                     format!("{path}:{:o}={}", file.mode, String::from_utf8_lossy(&file.bytes).escape_debug())

@@ -73,6 +73,7 @@ impl Machine {
             capacity: BTreeMap::from([("pods".to_owned(), "110".to_owned())]),
             version: "v1.34.4".into(),
             directory: directory.path().to_owned(),
+            bridge: None,
             backoff: Backoff { first: Duration::from_millis(20), ..Backoff::default() },
         };
         let network = network::Settings { load_balancers: range(150), pods, node_address: None };

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use super::controllers::RunningApis;
 use crate::agent::flags::Flags;
-use crate::agent::program::{Control, Exit, Launch, NotStarted, Program, Running};
+use crate::agent::program::{Control, Exit, Launch, NotStarted, Place, Program, Running};
 
 /// Flags that decide how the API is.
 const HONOURED: [&str; 11] = [
@@ -123,6 +123,9 @@ impl Program for ApiServers {
     fn start(&self, launch: Launch, control: Control) -> BoxFuture<'_, Result<Running, NotStarted>> {
         async move { self.run(launch, control).await.map_err(|message| NotStarted::Exited(Exit::failed(message))) }
             .boxed()
+    }
+    fn place(&self) -> Place {
+        Place::Process
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod api_server;
 mod controllers;
+mod process;
 mod simulated;
 
 use std::collections::HashMap;
@@ -12,11 +13,13 @@ use runtime::Clock;
 
 pub use api_server::logical_api;
 pub use controllers::{ControllerRole, Controllers};
+pub use process::Binaries;
 pub use simulated::{Fault, Faults, Simulation};
 
 use super::program::{Program, Programs};
 use api_server::ApiServers;
 use controllers::ControllerPrograms;
+use process::Processes;
 
 impl Programs {
     /// Nothing really runs.
@@ -35,6 +38,17 @@ impl Programs {
             ("kube-controller-manager", of(ControllerRole::ControllerManager)),
             ("kube-scheduler", of(ControllerRole::Scheduler)),
             ("kube-apiserver", Arc::new(servers)),
+        ];
+        Self { named: named.into(), other: Arc::new(simulation) }
+    }
+    /// Control planes and etcd are the real programs, as processes; all else is simulated.
+    pub fn real(binaries: Binaries, simulation: Simulation) -> Self {
+        let kubernetes: Arc<dyn Program> = Arc::new(Processes::of(binaries.kubernetes));
+        let named: [(&'static str, Arc<dyn Program>); 4] = [
+            ("kube-apiserver", Arc::clone(&kubernetes)),
+            ("kube-controller-manager", Arc::clone(&kubernetes)),
+            ("kube-scheduler", kubernetes),
+            ("etcd", Arc::new(Processes::of(binaries.etcd))),
         ];
         Self { named: named.into(), other: Arc::new(simulation) }
     }
