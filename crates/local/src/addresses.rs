@@ -5,6 +5,34 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
+/// The addresses of pods: those the API knows, and where this machine really listens for them.
+///
+/// Kubernetes takes no loopback addresses for endpoints, and without privileges there are no others to listen on. So pods
+/// are told of addresses of one range, and each is listened for at the address of the same place in the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PodAddresses {
+    /// The range the API knows.
+    pub told: IpNet,
+    /// The range to listen on; the same where pods have networks of their own.
+    pub bound: IpNet,
+}
+
+impl PodAddresses {
+    /// Pods are found where the API says.
+    pub fn direct(range: IpNet) -> Self {
+        Self { told: range, bound: range }
+    }
+
+    /// Where to listen for, or dial, what the API knows as `address`. Others' addresses are what they are.
+    pub fn reach(&self, address: IpAddr) -> IpAddr {
+        if self.told == self.bound || !self.told.contains(&address) {
+            return address;
+        }
+        let place = number(address) - number(self.told.network());
+        from_number(&self.bound, number(self.bound.network()).saturating_add(place))
+    }
+}
+
 /// The addresses of a range and who holds them. Where they are stored is elsewhere: this only sees that none is given twice.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -79,10 +107,15 @@ impl Pool {
     }
 
     fn address(&self, number: u128) -> IpAddr {
-        match self.range {
-            IpNet::V4(_) => Ipv4Addr::from_bits(u32::try_from(number).unwrap_or(u32::MAX)).into(),
-            IpNet::V6(_) => Ipv6Addr::from_bits(number).into(),
-        }
+        from_number(&self.range, number)
+    }
+}
+
+/// The address of this number, of the family of a range.
+fn from_number(range: &IpNet, number: u128) -> IpAddr {
+    match range {
+        IpNet::V4(_) => Ipv4Addr::from_bits(u32::try_from(number).unwrap_or(u32::MAX)).into(),
+        IpNet::V6(_) => Ipv6Addr::from_bits(number).into(),
     }
 }
 
@@ -135,6 +168,19 @@ mod tests {
     fn single_addresses_and_other_families_are_ranges_too() {
         for (range, first) in [("10.0.0.9/32", "10.0.0.9"), ("fd00::/64", "fd00::1")] {
             assert_eq!(Pool::new(range.parse().unwrap()).take("a"), Some(address(first)));
+        }
+    }
+
+    #[test]
+    fn what_is_told_is_reached_at_the_same_place_of_the_other_range() {
+        let range = |text: &str| text.parse::<IpNet>().unwrap();
+        let mapped = PodAddresses { told: range("10.112.0.0/12"), bound: range("127.112.0.0/12") };
+        let direct = PodAddresses::direct(range("10.112.0.0/12"));
+        for (told, reached) in
+            [("10.112.0.1", "127.112.0.1"), ("10.127.3.4", "127.127.3.4"), ("10.1.0.1", "10.1.0.1"), ("::1", "::1")]
+        {
+            assert_eq!(mapped.reach(address(told)), address(reached));
+            assert_eq!(direct.reach(address(told)), address(told));
         }
     }
 

@@ -9,6 +9,10 @@
 
 mod addresses;
 pub mod agent;
+mod bridge;
 mod events;
 pub mod network;
 pub mod workloads;
+
+pub use addresses::PodAddresses;
+pub use bridge::{Bridge, BridgeError};

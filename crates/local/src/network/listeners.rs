@@ -9,6 +9,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::Settings;
 use super::assign::stored_address;
+use crate::PodAddresses;
 
 /// The label that says which Service a slice belongs to.
 pub(super) const SERVICE_NAME: &str = "kubernetes.io/service-name";
@@ -28,7 +29,7 @@ pub(super) fn listeners(
         addresses.extend(stored_address(service).filter(|address| settings.load_balancers.contains(address)));
     }
     for port in spec.ports.iter().flatten().filter(|port| is_tcp(port.protocol.as_deref())) {
-        let endpoints = ready(slices, port);
+        let endpoints = ready(slices, port, &settings.pods);
         if endpoints.is_empty() {
             continue;
         }
@@ -44,7 +45,7 @@ pub(super) fn listeners(
 }
 
 /// The ready endpoints of a port, in a stable order.
-fn ready(slices: &[Arc<EndpointSlice>], port: &ServicePort) -> Vec<SocketAddr> {
+fn ready(slices: &[Arc<EndpointSlice>], port: &ServicePort, pods: &PodAddresses) -> Vec<SocketAddr> {
     let mut out = Vec::new();
     for slice in slices {
         let named = slice.ports.iter().flatten().filter(|candidate| {
@@ -57,7 +58,7 @@ fn ready(slices: &[Arc<EndpointSlice>], port: &ServicePort) -> Vec<SocketAddr> {
                 endpoint.conditions.as_ref().and_then(|conditions| conditions.ready).unwrap_or(true)
             });
             let addresses = ready.filter_map(|endpoint| endpoint.addresses.first()?.parse::<IpAddr>().ok());
-            out.extend(addresses.map(|address| SocketAddr::new(address, number)));
+            out.extend(addresses.map(|address| SocketAddr::new(pods.reach(address), number)));
         }
     }
     out.sort_unstable();
@@ -83,6 +84,7 @@ mod tests {
     fn shown(service: Value, slices: &[Arc<EndpointSlice>]) -> Vec<String> {
         let settings = Settings {
             load_balancers: "127.80.0.0/16".parse().unwrap(),
+            pods: PodAddresses { told: "10.112.0.0/12".parse().unwrap(), bound: "127.112.0.0/12".parse().unwrap() },
             node_address: Some("127.0.0.1".parse().unwrap()),
         };
         let found = listeners(&serde_json::from_value(service).unwrap(), slices, &settings);
@@ -98,12 +100,12 @@ mod tests {
             slice(
                 json!([{"name": "api", "port": 6443, "protocol": "TCP"}, {"name": "dns", "port": 53, "protocol": "UDP"}]),
                 json!([
-                    {"addresses": ["127.112.0.2"], "conditions": {"ready": true}},
-                    {"addresses": ["127.112.0.1"], "conditions": {}},
-                    {"addresses": ["127.112.0.3"], "conditions": {"ready": false}},
+                    {"addresses": ["10.112.0.2"], "conditions": {"ready": true}},
+                    {"addresses": ["10.112.0.1"], "conditions": {}},
+                    {"addresses": ["10.112.0.3"], "conditions": {"ready": false}},
                 ]),
             ),
-            slice(json!([{"name": "other", "port": 1}]), json!([{"addresses": ["127.112.0.9"]}])),
+            slice(json!([{"name": "other", "port": 1}]), json!([{"addresses": ["10.112.0.9"]}])),
         ];
         let ports = json!([
             {"name": "api", "port": 443, "nodePort": 30001, "protocol": "TCP"},

@@ -20,11 +20,15 @@ use tokio::task::JoinSet;
 use addresses::Addresses;
 use proxy::Proxy;
 
+use crate::PodAddresses;
+
 /// What differs from machine to machine.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The addresses of load balancers.
     pub load_balancers: IpNet,
+    /// Where pods are reached.
+    pub pods: PodAddresses,
     /// Where node ports are listened on; nowhere when not given.
     pub node_address: Option<IpAddr>,
 }
