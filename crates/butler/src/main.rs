@@ -1,8 +1,11 @@
 //! The composition root: `butler up` runs everything on one machine, `butler run` one component on real Kubernetes.
 
+mod addresses;
 mod data_dir;
 mod down;
+mod embedded_store;
 mod install;
+mod machine;
 mod plane;
 mod snapshot;
 mod status;

@@ -10,6 +10,7 @@ use kapi::{Api, Controllers, Identity, Options, Plane, Security};
 use kapi_store::Store;
 use pki::{Authority, Cluster, ClusterPki, ClusterPkiPem, Credentials, Kubeconfig, Secret, Subject, SystemKeys};
 
+use crate::addresses::Addresses;
 use crate::data_dir::{DataDir, write_secret};
 
 /// The name of the machine's own API among the APIs of its store.
@@ -54,7 +55,7 @@ fn read(path: &Path) -> Result<String> {
 }
 
 /// Opens the store and the API on it.
-pub(crate) async fn open(data: &DataDir, keys: ClusterPki, port: u16) -> Result<(Plane, Api)> {
+pub(crate) async fn open(data: &DataDir, keys: ClusterPki, port: u16, addresses: &Addresses) -> Result<(Plane, Api)> {
     let plane = Plane::new(Store::open(&data.store())?);
     plane.run_controllers(Controllers::default());
     let security = Security {
@@ -67,14 +68,18 @@ pub(crate) async fn open(data: &DataDir, keys: ClusterPki, port: u16) -> Result<
         )?)),
         ..Security::default()
     };
-    let options = Options { advertised_port: port, security, ..Options::default() };
+    let service_cidr = addresses.services().to_string();
+    let options = Options { advertised_port: port, service_cidr, security, ..Options::default() };
     let api = plane.api(MANAGEMENT, options).await?;
     Ok((plane, api))
 }
 
 /// The server's certificate and the authority of its clients.
-pub(crate) fn identity(keys: &ClusterPki) -> Result<Identity> {
-    let hosts = ["127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.96.0.1"];
+pub(crate) fn identity(keys: &ClusterPki, addresses: &Addresses) -> Result<Identity> {
+    let names = ["127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
+    // The API's own Service has the first address.
+    let service = addresses.services().hosts().next().map(|address| address.to_string());
+    let hosts = names.into_iter().map(str::to_owned).chain(service);
     let validity = pki::validity_from(Timestamp::now(), LEAF_LIFETIME);
     let profile = pki::ServerProfile {
         subject: Subject::named("kube-apiserver"),

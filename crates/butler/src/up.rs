@@ -14,8 +14,9 @@ use kapi_store::Store;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::addresses::Addresses;
 use crate::data_dir::{DataDir, Running, write_secret};
-use crate::{Place, install, plane, snapshot, tell};
+use crate::{Place, install, machine, plane, snapshot, tell};
 
 /// How long a detached Butler may take to be ready; it takes a fraction of a second.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -54,11 +55,12 @@ impl Up {
         let keys = plane::keys(data)?;
         let kubeconfig = plane::kubeconfig(&keys, &server)?.to_yaml()?;
         write_secret(&data.kubeconfig(), kubeconfig.expose())?;
-        let identity = plane::identity(&keys)?;
+        let addresses = Addresses::claim(data)?;
+        let identity = plane::identity(&keys, &addresses)?;
         if let Some(snapshot) = &self.restore {
             Store::restore(snapshot, &data.store())?;
         }
-        let (plane, api) = plane::open(data, keys, address.port()).await?;
+        let (plane, api) = plane::open(data, keys, address.port(), &addresses).await?;
         // The path of a socket may not be long, that of a data directory may.
         if let Err(error) = snapshot::serve(data, plane.store().clone()) {
             tracing::warn!("`butler snapshot` will not work: {error:#}");
@@ -68,6 +70,7 @@ impl Up {
             tokio::spawn(async move { kapi::serve(api, listener, &identity, stop_signal()).await })
         };
         install::crds(&api).await?;
+        let _machine = machine::start(data, &plane, install::client(&api), &addresses).await?;
         let since = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let pid = i32::try_from(std::process::id())?;
         hold.describe(&Running { pid, server: server.clone(), since })?;

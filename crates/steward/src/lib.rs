@@ -38,6 +38,14 @@ pub struct Settings {
     pub keys: Arc<dyn KeySource + Send + Sync>,
 }
 
+impl Settings {
+    /// The time to the second: all that Kubernetes timestamps carry, so that what is told compares equal when read back.
+    pub fn now(&self) -> Timestamp {
+        let now = (self.clock)();
+        Timestamp::from_second(now.as_second()).unwrap_or(now)
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {

@@ -154,6 +154,10 @@ impl World {
                 let (digest, addons) = (steward::inside::digest(wanted).unwrap(), Vec::new());
                 done.configured = Some(steward::inside::Applied { digest, addons, kept: Vec::new() });
             }
+            Step::Join { until, .. } => match until {
+                Some(_) => self.put("demo-join".into(), ObjectMeta::default(), BTreeMap::new()),
+                None => drop(self.observed.secrets.remove("demo-join")),
+            },
             Step::ClearStore => {
                 assert!(self.observed.deployment.is_none(), "data went before the pods");
                 self.stored = false;

@@ -80,7 +80,7 @@ impl CapiController {
         let root = Root::ClusterCa.secret_name(&key.name);
         let authority = data(root.clone(), "tls.crt").zip(data(root, "tls.key"));
         let kubeconfig = data(format!("{}-admin-kubeconfig", key.name), "admin.conf");
-        let now = (self.settings.clock)();
+        let now = self.settings.now();
         Some(Observed { asked, cluster, kubeconfig, authority: authority.map(|(c, k)| [c, k]), tenant, now })
     }
 

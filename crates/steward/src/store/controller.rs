@@ -131,7 +131,7 @@ impl Reconcile for DataStoreController {
             self.stores.wrote(written);
             return Ok(Next::After(Duration::ZERO));
         }
-        let now = (self.settings.clock)();
+        let now = self.settings.now();
         let access = resolve(&store, &self.settings.namespace, |key| self.secrets.get(key));
         let health = match (&access, self.drivers.get(store.spec.driver)) {
             (Ok(access), Ok(driver)) => driver.health(access).await,
@@ -203,7 +203,6 @@ fn report(
         });
     }
     let known = health.as_ref().ok().cloned().unwrap_or_default();
-    let second = Time(Timestamp::from_second(now.as_second()).unwrap_or(now));
     DataStoreStatus {
         observed_generation: generation,
         ready: Some(health.is_ok()),
@@ -214,7 +213,7 @@ fn report(
         quota_bytes: known.quota.or(before.quota_bytes),
         version: known.version.or(before.version),
         members: known.members.iter().map(member).collect(),
-        measured_at: if used.is_some() { Some(second) } else { before.measured_at },
+        measured_at: if used.is_some() { Some(Time(now)) } else { before.measured_at },
         conditions: conditions_since(&before.conditions, verdicts, generation, now),
         blockers: blockers_since(&before.blockers, blockers, now),
     }

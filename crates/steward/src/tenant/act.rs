@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use butler_api::shared::{Blocker, BlockerOwner};
 use butler_api::steward::TenantControlPlane;
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, PostParams};
@@ -17,8 +19,8 @@ use super::client::client;
 use super::observed::{Observed, Store};
 use super::plan::{Step, store_authority};
 use super::report::Done;
-use super::support;
-use crate::credentials::{Issued, Issuer, Leaf, Root, Roots};
+use super::{joining, support};
+use crate::credentials::{ISSUED_FOR, Issued, Issuer, Leaf, NOT_AFTER, RENEW_AT, Root, Roots};
 use crate::inside;
 use crate::names;
 use crate::workload::metadata;
@@ -98,6 +100,7 @@ impl TenantController {
                 done.configured = Some(applied.map_err(|_| slow())??);
                 Ok(false)
             }
+            Step::Join { tenant, until } => self.join(observed, tenant, *until).await,
             Step::DropDeployment => match &observed.deployment {
                 Some(deployment) => self.drop_with_pods(&**deployment).await,
                 None => Ok(false),
@@ -113,7 +116,7 @@ impl TenantController {
         &self,
         observed: &Observed,
         root: Root,
-        data: BTreeMap<String, k8s_openapi::ByteString>,
+        data: BTreeMap<String, ByteString>,
     ) -> Result<bool, Failure> {
         let mut metadata = self.metadata(observed, &root.secret_name(observed.name()))?;
         metadata.finalizers = Some(vec![names::KEEP.to_owned()]);
@@ -137,6 +140,43 @@ impl TenantController {
         let mut metadata = self.metadata(observed, &leaf.secret_name)?;
         metadata.annotations = Some(annotations);
         let secret = Secret { metadata, data: Some(data), ..Secret::default() };
+        let written = self.applier.apply(None, secret).await?;
+        Ok(written.map(|object| self.secrets.wrote(object)).is_some())
+    }
+
+    /// Keeps a token in the tenant and what belongs to it beside the control plane, or removes both.
+    async fn join(
+        &self,
+        observed: &Observed,
+        tenant: &inside::Tenant,
+        until: Option<Timestamp>,
+    ) -> Result<bool, Failure> {
+        let client = client(observed)?;
+        let joining = inside::tokens::sync(&client, tenant, until, observed.now, &*self.settings.keys).await?;
+        let name = joining::secret_name(observed.name());
+        let Some(material) = joining.material else {
+            if let Some(secret) = observed.secret(&name) {
+                self.applier.delete(&self.applier.api(observed.namespace()), secret).await?;
+            }
+            return Ok(false);
+        };
+        let mut metadata = self.metadata(observed, &name)?;
+        let look_again = joining.look_again.unwrap_or(material.expires_at);
+        let annotations = [
+            (ISSUED_FOR, joining::digest(tenant, until)),
+            (RENEW_AT, look_again.to_string()),
+            (NOT_AFTER, material.expires_at.to_string()),
+        ];
+        metadata.annotations = Some(annotations.map(|(name, value)| (name.to_owned(), value)).into());
+        let command = material.command();
+        let data = [
+            ("endpoint", material.endpoint.as_str()),
+            ("token", material.token.expose()),
+            ("ca-cert-hashes", &material.ca_hashes.join(",")),
+            ("command", command.expose()),
+        ]
+        .map(|(key, value)| (key.to_owned(), ByteString(value.as_bytes().to_vec())));
+        let secret = Secret { metadata, data: Some(data.into()), ..Secret::default() };
         let written = self.applier.apply(None, secret).await?;
         Ok(written.map(|object| self.secrets.wrote(object)).is_some())
     }

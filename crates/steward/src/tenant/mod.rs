@@ -5,6 +5,7 @@ mod client;
 mod deletion;
 mod endpoint;
 mod inner;
+mod joining;
 mod leaves;
 mod observed;
 mod plan;
@@ -27,6 +28,8 @@ pub use observed::{Observed, OwnEtcd, Shared, Store};
 pub use plan::{Plan, Step, plan};
 pub use report::{Done, report};
 
+use crate::credentials::content_digest;
+use crate::inside::approval::Approvers;
 use crate::store::{Drivers, StoreError, Usages, references, resolve};
 use crate::{Settings, names};
 
@@ -42,6 +45,7 @@ pub struct TenantController {
     settings: Settings,
     drivers: Drivers,
     usages: Usages,
+    approvers: Approvers,
     tenants: Watched<TenantControlPlane>,
     stores: Watched<DataStore>,
     secrets: Watched<Secret>,
@@ -64,6 +68,7 @@ impl TenantController {
             settings,
             drivers,
             usages,
+            approvers: Approvers::default(),
             tenants: watches.of(),
             stores: watches.of(),
             secrets: watches.of(),
@@ -171,7 +176,7 @@ impl TenantController {
             node_addresses: self.node_addresses(),
             platform_resources: config.and_then(|config| config.spec.default_control_plane_resources.clone()),
             leaf_lifetime: self.settings.leaf_lifetime,
-            now: (self.settings.clock)(),
+            now: self.settings.now(),
             tenant,
         })
     }
@@ -227,8 +232,26 @@ impl TenantController {
     }
 
     /// Drops what the process holds for a control plane that is gone.
-    #[allow(clippy::unused_self, reason = "watches inside tenants end here")]
-    fn forget(&self, _observed: &Observed) {}
+    fn forget(&self, observed: &Observed) {
+        self.approvers.stop(&Key::of(&*observed.tenant));
+    }
+
+    /// Approves certificates of the tenant's nodes as long as its API answers.
+    fn approve(&self, observed: &Observed, plan: &Plan) -> Result<(), Failure> {
+        let key = Key::of(&*observed.tenant);
+        if observed.available() == 0 {
+            self.approvers.stop(&key);
+            return Ok(());
+        }
+        let Some(rules) = plan.approvals.as_ref().filter(|_| plan.configured) else { return Ok(()) };
+        let secret = observed.secret(&leaves::admin_secret(observed.name()));
+        let digest = secret.map(content_digest).unwrap_or_default();
+        let credentials = format!("{digest} {}", observed.cluster_address().unwrap_or_default());
+        if !self.approvers.is_watching(&key, &credentials, rules) {
+            self.approvers.watch(&key, &client::client(observed)?, &credentials, rules);
+        }
+        Ok(())
+    }
 
     /// One round: whether it wrote something, and what it wants next.
     async fn round(&self, observed: &Observed) -> Result<(bool, Next), Failure> {
@@ -238,7 +261,12 @@ impl TenantController {
         let mut failure = None;
         for step in &plan.steps {
             match self.act(observed, step, &mut done).await {
-                Ok(changed) => wrote |= changed,
+                Ok(changed) => {
+                    if changed {
+                        tracing::debug!(tenant = observed.name(), step = step.name(), "done");
+                    }
+                    wrote |= changed;
+                }
                 Err(error) => {
                     if error.retry != Retry::Soon {
                         done.blockers.push(act::failed(&error));
@@ -264,6 +292,7 @@ impl TenantController {
         if store_failed {
             return Err(Failure::new(Retry::Backoff, "DataStore", "the data store does not do what it should"));
         }
+        self.approve(observed, &plan)?;
         let next = plan.next.map_or(Next::Rest, |at| {
             let wait = at.duration_since(observed.now);
             Next::After(wait.try_into().unwrap_or_default())

@@ -12,9 +12,10 @@ use kube::Resource;
 use pki::Authority;
 
 use super::endpoint::{Endpoint, endpoint};
-use super::leaves::leaves;
+use super::joining::plan_joining;
+use super::leaves::{admin_secret, leaves};
 use super::observed::{Observed, Store};
-use super::{deletion, inner, report, support};
+use super::{deletion, inner, joining, report, support};
 use crate::credentials::{Issuer, Leaf, LeafState, Root, RootState, Roots, content_digest};
 use crate::inside;
 use crate::names;
@@ -54,12 +55,46 @@ pub enum Step {
     SetUpStore,
     /// Put into the tenant what belongs there.
     Configure(Box<inside::Tenant>),
+    /// See that machines can join until then, or no more.
+    Join {
+        /// The tenant they join.
+        tenant: Box<inside::Tenant>,
+        /// Until when.
+        until: Option<Timestamp>,
+    },
     /// Remove the place in the shared store.
     ClearStore,
     /// Remove the Deployment and wait for its pods.
     DropDeployment,
     /// Remove its own etcd and wait for its pods and volumes.
     DropEtcd,
+}
+
+impl Step {
+    /// What it is, in a word or two.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Hold => "hold",
+            Self::Release => "release",
+            Self::MakeRoot(_) => "make root",
+            Self::RescueRoot(_) => "rescue root",
+            Self::ReleaseRoot(_) => "release root",
+            Self::RestoreRoot(_) => "restore root",
+            Self::DropRescue(_) => "drop rescue",
+            Self::Issue(_) => "issue",
+            Self::Service(_) => "service",
+            Self::Deployment(_) => "deployment",
+            Self::StatefulSet(_) => "stateful set",
+            Self::Budget(_) => "budget",
+            Self::DropBudget => "drop budget",
+            Self::SetUpStore => "set up store",
+            Self::Configure(_) => "configure",
+            Self::Join { .. } => "join",
+            Self::ClearStore => "clear store",
+            Self::DropDeployment => "drop deployment",
+            Self::DropEtcd => "drop etcd",
+        }
+    }
 }
 
 /// What to do now, what is waited for, and what was concluded on the way.
@@ -79,6 +114,8 @@ pub struct Plan {
     pub store_ready: bool,
     /// Whether all pods are of the template that is wanted, and available.
     pub rolled_out: bool,
+    /// The rules by which certificates of nodes are approved.
+    pub approvals: Option<inside::approval::Rules>,
     /// Whether all that belongs into the tenant is in it.
     pub configured: bool,
 }
@@ -293,9 +330,11 @@ fn plan_inside(observed: &Observed, roots: &Roots, plan: &mut Plan) {
     match (wanted, digest) {
         (Ok(wanted), Ok(digest)) => {
             plan.configured = inner::configured(observed) == Some(digest.as_str());
-            if !plan.configured {
-                plan.steps.push(Step::Configure(Box::new(wanted)));
+            match plan.configured {
+                false => plan.steps.push(Step::Configure(Box::new(wanted.clone()))),
+                true => plan_joining(observed, &wanted, plan),
             }
+            plan.approvals = inside::approval::Rules::of(&wanted);
         }
         (_, Err(why)) => plan.blockers.push(support::unconfigurable(&why)),
         (Err(_), Ok(_)) => {}
@@ -309,8 +348,9 @@ fn is_ready(members: Option<&StatefulSet>) -> bool {
 
 /// Digests of everything the pods mount.
 fn mounted(observed: &Observed) -> BTreeMap<String, String> {
-    let unmounted = super::leaves::admin_secret(observed.name());
-    let of_pods = observed.secrets.iter().filter(|(name, _)| **name != unmounted && !name.ends_with("-rescue"));
+    let unmounted = [admin_secret(observed.name()), joining::secret_name(observed.name())];
+    let is_mounted = |name: &String| !unmounted.contains(name) && !name.ends_with("-rescue");
+    let of_pods = observed.secrets.iter().filter(|(name, _)| is_mounted(name));
     of_pods.map(|(name, secret)| (name.clone(), content_digest(secret))).collect()
 }
 

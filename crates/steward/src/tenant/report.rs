@@ -7,7 +7,6 @@ use butler_api::steward::tenant_control_plane::{
     CertificateReport, Certificates, ConfigMapReport, ControlPlaneState, DataStoreSetup, DeploymentReport, Kubeconfigs,
     KubernetesResources, ServiceReport, StorageReport, StorageUsage, VersionReport,
 };
-use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use runtime::{Verdict, blockers_since, conditions_since};
 
@@ -52,7 +51,7 @@ pub fn report(observed: &Observed, plan: &Plan, done: &Done) -> TenantControlPla
             Some(applied) => Some(ConfigMapReport {
                 configmap_name: Some("kubeadm-config".to_owned()),
                 checksum: Some(applied.digest.clone()),
-                last_update: Some(whole_second(now)),
+                last_update: Some(Time(now)),
             }),
             None => before.kubeadmconfig,
         },
@@ -154,7 +153,7 @@ fn storage(observed: &Observed, done: &Done, before: Option<StorageReport>) -> O
             let place = observed.place();
             let known = before.setup.filter(|setup| setup.schema.as_ref() == Some(&place.schema));
             let known = known.and_then(|setup| setup.last_update);
-            let made = done.store_set_up.then(|| whole_second(observed.now));
+            let made = done.store_set_up.then(|| Time(observed.now));
             Some(StorageReport {
                 driver: Some(shared.kind),
                 data_store_name: Some(shared.name.clone()),
@@ -173,7 +172,7 @@ fn storage(observed: &Observed, done: &Done, before: Option<StorageReport>) -> O
 
 fn usage(observed: &Observed, before: Option<StorageUsage>) -> Option<StorageUsage> {
     let Some((measured, at)) = observed.usage else { return before };
-    Some(StorageUsage { keys: Some(measured.keys), bytes: Some(measured.bytes), measured_at: Some(whole_second(at)) })
+    Some(StorageUsage { keys: Some(measured.keys), bytes: Some(measured.bytes), measured_at: Some(Time(at)) })
 }
 
 fn certificates(observed: &Observed) -> Certificates {
@@ -265,8 +264,4 @@ fn resources(observed: &Observed, plan: &Plan, state: ControlPlaneState) -> Kube
         service,
         ingress: None,
     }
-}
-
-fn whole_second(now: Timestamp) -> Time {
-    Time(Timestamp::from_second(now.as_second()).unwrap_or(now))
 }

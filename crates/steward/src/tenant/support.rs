@@ -90,6 +90,12 @@ pub(super) fn unrenderable(error: &RenderError) -> Blocker {
     blocker(reason, error.to_string(), BlockerOwner::User, &remedy)
 }
 
+/// The time until which machines are expected is none.
+pub(super) fn unreadable_time(text: &str) -> Blocker {
+    let message = format!("annotation {} is {text:?}, which is no time", names::JOINING_UNTIL);
+    blocker("TimeUnreadable", message, BlockerOwner::User, "write it as 2026-11-15T18:00:00Z")
+}
+
 /// Whether a root is known to have been there.
 pub(super) fn was_made(observed: &Observed, root: Root) -> bool {
     let allowed = observed.tenant.metadata.annotations.as_ref().and_then(|all| all.get(names::NEW_AUTHORITY));

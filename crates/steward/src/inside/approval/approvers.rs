@@ -39,6 +39,12 @@ struct Watching {
     task: JoinHandle<()>,
 }
 
+impl Watching {
+    fn is_with(&self, credentials: &str, rules: &Rules) -> bool {
+        self.credentials == credentials && self.rules == *rules && !self.task.is_finished()
+    }
+}
+
 impl Drop for Watching {
     fn drop(&mut self) {
         self.task.abort();
@@ -50,14 +56,16 @@ impl Approvers {
     /// which any text stands that changes whenever the client has to be another one.
     pub fn watch(&self, key: &Key, client: &Client, credentials: &str, rules: &Rules) {
         let mut tenants = self.tenants.lock();
-        let is_known = tenants.get(key).is_some_and(|watching| {
-            watching.credentials == credentials && watching.rules == *rules && !watching.task.is_finished()
-        });
-        if !is_known {
+        if !tenants.get(key).is_some_and(|watching| watching.is_with(credentials, rules)) {
             let task = tokio::spawn(approve(key.clone(), client.clone(), rules.clone()));
             let watching = Watching { credentials: credentials.to_owned(), rules: rules.clone(), task };
             tenants.insert(key.clone(), watching);
         }
+    }
+
+    /// Whether it approves for this tenant already, with these rules and credentials.
+    pub fn is_watching(&self, key: &Key, credentials: &str, rules: &Rules) -> bool {
+        self.tenants.lock().get(key).is_some_and(|watching| watching.is_with(credentials, rules))
     }
 
     /// Approves no more for this tenant.

@@ -1,0 +1,138 @@
+//! This machine as a data centre: what runs the objects that controllers make, and the controllers themselves.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use butler_api::names::SYSTEM_NAMESPACE;
+use butler_api::steward::DataStore;
+use butler_api::steward::data_store::Driver;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
+use kapi::Plane;
+use kube::api::PostParams;
+use kube::{Api, Client};
+use local::agent::{self, Agent, Backoff, ControllerRole, Controllers, Programs, Simulation};
+use local::network::{self, Network};
+use local::workloads::{self, Workloads};
+use runtime::{Clock, Metrics, Watches};
+use serde_json::json;
+use steward::capi::CapiController;
+use steward::store::{DataStoreController, Drivers, Etcd, Usages};
+use steward::tenant::TenantController;
+use tokio::task::JoinSet;
+
+use crate::addresses::Addresses;
+use crate::data_dir::DataDir;
+use crate::embedded_store::EmbeddedStore;
+
+/// The node that this machine is.
+const NODE: &str = "local";
+/// The version its node says it speaks.
+const VERSION: &str = "v1.34.4";
+
+/// Everything that runs beside the API until this is dropped.
+pub(crate) struct Machine {
+    _workloads: Workloads,
+    _network: Network,
+    _agent: Agent,
+    _steward: JoinSet<()>,
+}
+
+/// Starts it all.
+pub(crate) async fn start(data: &DataDir, plane: &Plane, client: Client, addresses: &Addresses) -> Result<Machine> {
+    prepare(&client).await?;
+    let clock: Clock = Arc::new(Timestamp::now);
+    let metrics = Metrics::default();
+    let watches = Watches::new(client.clone());
+    let volumes = workloads::Settings { volumes_dir: data.path().join("volumes") };
+    let controllers = tenant_controllers(&clock, &metrics, &volumes);
+    let programs = Programs::embedded(plane.clone(), Arc::clone(&clock), controllers, Simulation::default());
+    let balancing = network::Settings {
+        load_balancers: addresses.load_balancers(),
+        pods: addresses.pods(),
+        node_address: Some(addresses.node()),
+    };
+    let node = agent::Settings {
+        node: NODE.to_owned(),
+        address: addresses.node(),
+        pods: addresses.pods(),
+        capacity: capacity(),
+        version: VERSION.to_owned(),
+        directory: data.path().join("pods"),
+        bridge: None,
+        backoff: Backoff::default(),
+    };
+    Ok(Machine {
+        _workloads: workloads::start(client.clone(), Arc::clone(&clock), metrics.clone(), volumes),
+        _network: network::start(&watches, Arc::clone(&clock), &metrics, balancing),
+        _agent: agent::start(&watches, clock, &metrics, node, programs),
+        _steward: steward(&watches, &metrics, plane),
+    })
+}
+
+fn steward(watches: &Watches, metrics: &Metrics, plane: &Plane) -> JoinSet<()> {
+    let settings = steward::Settings::default();
+    let drivers = Drivers::default()
+        .with(Driver::Etcd, Arc::new(Etcd))
+        .with(Driver::Embedded, Arc::new(EmbeddedStore { plane: plane.clone() }));
+    let usages = Usages::default();
+    let mut tasks = JoinSet::new();
+    let capi = Watches::new(watches.client().clone());
+    tasks.spawn(CapiController::run(watches.clone(), capi, settings.clone(), metrics.clone()));
+    tasks.spawn(DataStoreController::run(
+        watches.clone(),
+        settings.clone(),
+        drivers.clone(),
+        usages.clone(),
+        metrics.clone(),
+    ));
+    tasks.spawn(TenantController::run(watches.clone(), settings, drivers, usages, metrics.clone()));
+    tasks
+}
+
+/// What kube-controller-manager of a tenant does when its API server is embedded. Its scheduler comes with it.
+fn tenant_controllers(clock: &Clock, metrics: &Metrics, settings: &workloads::Settings) -> Controllers {
+    let (clock, metrics, settings) = (Arc::clone(clock), metrics.clone(), settings.clone());
+    Arc::new(move |role, client| match role {
+        ControllerRole::ControllerManager => {
+            Box::new(workloads::start(client, Arc::clone(&clock), metrics.clone(), settings.clone()))
+        }
+        ControllerRole::Scheduler => Box::new(()),
+    })
+}
+
+/// What the node offers: enough pods for thousands of control planes, which need next to nothing here.
+fn capacity() -> BTreeMap<String, String> {
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    [("cpu", (cpus * 1000).to_string()), ("memory", "4Ti".to_owned()), ("pods", "30000".to_owned())]
+        .map(|(name, amount)| (name.to_owned(), amount))
+        .into()
+}
+
+/// The platform's own namespace and the store of control planes that name none.
+async fn prepare(client: &Client) -> Result<()> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let namespace = serde_json::from_value(json!({"metadata": {"name": SYSTEM_NAMESPACE}}))?;
+    ensure(&namespaces, &namespace).await.with_context(|| format!("cannot make namespace {SYSTEM_NAMESPACE}"))?;
+    let stores: Api<DataStore> = Api::all(client.clone());
+    let store = serde_json::from_value(json!({
+        "apiVersion": "steward.butlerlabs.dev/v1alpha1",
+        "kind": "DataStore",
+        "metadata": {"name": "default"},
+        "spec": {"driver": "embedded", "endpoints": ["localhost:2379"]},
+    }))?;
+    ensure(&stores, &store).await.context("cannot make the DataStore default")
+}
+
+/// Creates what is not there. What is there belongs to the user.
+async fn ensure<K>(api: &Api<K>, object: &K) -> Result<()>
+where
+    K: kube::Resource + Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
+{
+    match api.create(&PostParams::default(), object).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
