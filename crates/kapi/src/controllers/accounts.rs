@@ -10,7 +10,7 @@ const ROOT_CA: &str = "kube-root-ca.crt";
 
 /// Makes what a namespace lacks.
 pub(super) async fn ensure(watched: &Watched, namespace: &str, bytes: &[u8]) {
-    if super::mentions(bytes, b"\"deletionTimestamp\"") {
+    if super::mentions(bytes, "\"deletionTimestamp\"") {
         return;
     }
     futures::join!(ensure_account(watched, namespace), ensure_authority(watched, namespace));

@@ -16,9 +16,9 @@ const ORPHAN: &str = "orphan";
 
 /// Looks at an object that is there: its owners may be gone, or its own deletion may wait for its dependants.
 pub(super) async fn consider(watched: &Watched, resource: &str, key: &str, bytes: &[u8]) {
-    let owned = super::mentions(bytes, b"\"ownerReferences\"");
-    let waiting = super::mentions(bytes, b"\"deletionTimestamp\"")
-        && (super::mentions(bytes, b"\"foregroundDeletion\"") || super::mentions(bytes, b"\"orphan\""));
+    let owned = super::mentions(bytes, "\"ownerReferences\"");
+    let waiting = super::mentions(bytes, "\"deletionTimestamp\"")
+        && (super::mentions(bytes, "\"foregroundDeletion\"") || super::mentions(bytes, "\"orphan\""));
     if !owned && !waiting {
         return;
     }

@@ -232,6 +232,6 @@ impl Watched {
 }
 
 /// Whether a document can contain a text, found without parsing it.
-fn mentions(bytes: &[u8], text: &[u8]) -> bool {
-    bytes.windows(text.len()).any(|window| window == text)
+fn mentions(bytes: &[u8], text: &str) -> bool {
+    std::str::from_utf8(bytes).is_ok_and(|document| document.contains(text))
 }

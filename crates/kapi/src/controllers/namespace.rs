@@ -11,7 +11,7 @@ const AGENT: &str = "kube-controller-manager/namespace-controller";
 
 /// Empties a namespace that is going, and lets it go when nothing is left.
 pub(super) async fn finalize(watched: &Watched, name: &str, bytes: &[u8]) {
-    if !super::mentions(bytes, b"\"deletionTimestamp\"") {
+    if !super::mentions(bytes, "\"deletionTimestamp\"") {
         return;
     }
     let Ok(namespace) = serde_json::from_slice::<Value>(bytes) else { return };
@@ -23,7 +23,7 @@ pub(super) async fn finalize(watched: &Watched, name: &str, bytes: &[u8]) {
     for served in watched.api.stored_kinds().into_iter().filter(|served| served.resource.namespaced) {
         let collection = watched.api.collection(&served);
         let items = collection.list(&prefix, None, usize::MAX).items;
-        let stay = items.iter().filter(|item| !super::mentions(&item.bytes, b"\"deletionTimestamp\""));
+        let stay = items.iter().filter(|item| !super::mentions(&item.bytes, "\"deletionTimestamp\""));
         let paths: Vec<String> = stay.map(|item| super::gc::path_of(&served, &item.key)).collect();
         for some in paths.chunks(super::AT_ONCE) {
             join_all(some.iter().map(|path| delete(watched, path))).await;
@@ -48,7 +48,7 @@ async fn delete(watched: &Watched, path: &str) {
 pub(super) async fn content_gone(watched: &Watched, namespace: &str) {
     let entry = watched.api.collection_named("namespaces.").get(namespace);
     if let Some(entry) = entry
-        && super::mentions(&entry.bytes, b"\"deletionTimestamp\"")
+        && super::mentions(&entry.bytes, "\"deletionTimestamp\"")
     {
         finalize(watched, namespace, &entry.bytes).await;
     }

@@ -43,7 +43,7 @@ impl Owners {
     /// Takes in an object as it is now.
     pub(super) fn note(&mut self, resource: &Arc<str>, key: &str, bytes: &[u8]) {
         let place = Place { resource: Arc::clone(resource), key: key.into() };
-        let now: Vec<Box<str>> = if super::mentions(bytes, b"\"ownerReferences\"") {
+        let now: Vec<Box<str>> = if super::mentions(bytes, "\"ownerReferences\"") {
             let owned = serde_json::from_slice::<Owned>(bytes);
             owned.map(|owned| owned.metadata.owner_references.into_iter().map(|r| r.uid).collect()).unwrap_or_default()
         } else {
