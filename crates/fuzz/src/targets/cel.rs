@@ -102,7 +102,7 @@ fn run(rule: &str) -> Result<(), String> {
     let mut node = RECORDED["schema"].clone();
     node["x-kubernetes-validations"] = json!([{"rule": rule, "messageExpression": rule}]);
     let openapi = json!({"type": "object", "properties": {"p": node}});
-    let refused = crd::validate_crd_schema(&openapi, &Path::new("s"));
+    let refused = crd::validate_crd_schema(&openapi, &Path::new("s"), false);
     let schema = Schema::parse(&openapi).map_err(|error| format!("the recorded schema cannot be read: {error}"))?;
     let rules = CelRules::compile(schema.root());
     if refused.is_empty() {
