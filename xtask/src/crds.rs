@@ -59,8 +59,7 @@ fn wanted() -> anyhow::Result<BTreeMap<String, String>> {
 
 /// Through a JSON value, so that the order of keys is the alphabet's and not that of some struct.
 fn yaml(crd: &CustomResourceDefinition) -> anyhow::Result<String> {
-    let options = serde_saphyr::ser_options! { folded_wrap_chars: 120 };
-    Ok(serde_saphyr::to_string_with_options(&serde_json::to_value(crd)?, options)?)
+    Ok(kernel::yaml::to_string(&serde_json::to_value(crd)?)?)
 }
 
 fn file_name(crd: &CustomResourceDefinition) -> String {

@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::pki::Authority;
-use crate::real::users;
+use crate::real::{ADVERTISED_ADDRESS, users};
 use crate::target::Target;
 
 /// A running embedded API. Dropping it stops the server.
@@ -32,7 +32,8 @@ impl EmbeddedServer {
             service_account_key: Some(Arc::new(ServiceAccountKey::generate(&SystemKeys)?)),
             ..Security::default()
         };
-        let api = plane.api("conformance", Options { security, ..Options::default() }).await?;
+        let advertised_address = Some(ADVERTISED_ADDRESS.parse()?);
+        let api = plane.api("conformance", Options { advertised_address, security, ..Options::default() }).await?;
         // Like the real server of the suite, it has a history that begins later than its first revision.
         plane.store().compact(plane.store().revision()).await?;
         let serving = ca.server(&["127.0.0.1", "localhost"])?;

@@ -1,5 +1,6 @@
 //! Fuzzes one target with libFuzzer; `scripts/fuzz` builds and starts it. It reads from the environment:
-//! `FUZZ_TARGET`, which target, and `FUZZ_CORPUS`, a folder that is filled with the inputs to begin with.
+//! `FUZZ_TARGET`, which target; `FUZZ_CORPUS`, a folder that is filled with the inputs to begin with; and `FUZZ_LAST`, a
+//! file that always holds the input being run.
 
 #![no_main]
 
@@ -27,8 +28,11 @@ fuzz_target!(
         assert_eq!(filled, Ok(()));
     },
     |input: &[u8]| {
-        if let Some(target) = *TARGET {
-            assert_eq!((target.run)(input), Ok(()));
+        if let (Some(target), Some(last)) = (*TARGET, std::env::var_os("FUZZ_LAST")) {
+            // Of a stack overflow nothing else is left.
+            assert!(std::fs::write(last, input).is_ok());
+            let broken = (target.run)(input).err();
+            assert!(broken.is_none(), "{}", broken.unwrap_or_default());
         }
     }
 );

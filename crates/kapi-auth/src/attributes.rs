@@ -1,6 +1,9 @@
 //! What is asked: the attributes every authorizer decides on, and the text of a refusal.
 
-use crate::{FieldMatch, StatusError, User, go};
+use kapi_schema::field::go_quote;
+use kapi_schema::fields::Term;
+
+use crate::{StatusError, User};
 
 /// One question to an authorizer.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +29,7 @@ pub struct Attributes<'a> {
     /// The path of a request that is not about a resource.
     pub path: &'a str,
     /// The requirements of the field selector of a list, watch or deletecollection.
-    pub fields: &'a [FieldMatch],
+    pub fields: &'a [Term],
 }
 
 impl<'a> Attributes<'a> {
@@ -67,20 +70,20 @@ impl<'a> Attributes<'a> {
 
 /// What the user may not do, in the words of kube-apiserver.
 pub fn forbidden_message(asked: &Attributes<'_>) -> String {
-    let user = go::quote(&asked.user.name);
+    let user = go_quote(&asked.user.name);
     let verb = asked.verb;
     let message = if !asked.is_resource {
-        format!("User {user} cannot {verb} path {}", go::quote(asked.path))
+        format!("User {user} cannot {verb} path {}", go_quote(asked.path))
     } else {
         let resource = match asked.subresource {
-            "" => go::quote(asked.resource),
-            sub => go::quote(&format!("{}/{sub}", asked.resource)),
+            "" => go_quote(asked.resource),
+            sub => go_quote(&format!("{}/{sub}", asked.resource)),
         };
         let scope = match asked.namespace {
             "" => "at the cluster scope".to_owned(),
-            namespace => format!("in the namespace {}", go::quote(namespace)),
+            namespace => format!("in the namespace {}", go_quote(namespace)),
         };
-        format!("User {user} cannot {verb} resource {resource} in API group {} {scope}", go::quote(asked.group))
+        format!("User {user} cannot {verb} resource {resource} in API group {} {scope}", go_quote(asked.group))
     };
     message.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use kapi_schema::field::aggregate;
+
 use crate::{Attributes, Binding, NodeGraph, PolicyRule, RbacIndex, RuleSource, User, node};
 
 /// What an authorizer says.
@@ -95,7 +97,7 @@ impl Authorizer for ClusterAuthorizer {
             errors.insert(0, "node authorizer does not support user rule resolution".to_owned());
         }
         errors.retain(|error| !error.is_empty());
-        let evaluation_error = if errors.is_empty() { String::new() } else { crate::go::aggregate(&errors) };
+        let evaluation_error = if errors.is_empty() { String::new() } else { aggregate(&errors) };
         RuleList { rules: found.rules, incomplete, evaluation_error }
     }
 }

@@ -17,10 +17,7 @@ mod attributes;
 mod authn;
 mod authorizer;
 pub mod csr;
-mod fields;
-mod go;
 mod impersonation;
-mod labels;
 mod node;
 mod objects;
 mod rbac;
@@ -36,7 +33,6 @@ pub use authn::{
     Authenticated, Authenticator, ClientCertificates, Credentials, StaticTokens, authenticate_bootstrap_token,
 };
 pub use authorizer::{AllowedBy, Authorizer, ClusterAuthorizer, Decision, RuleList};
-pub use fields::{FieldMatch, parse_field_selector};
 pub use impersonation::{ImpersonationError, ImpersonationHeaders, impersonate};
 pub use node::{NodeGraph, NodeWrite, Operation, restrict_node};
 pub use objects::ObjectReader;

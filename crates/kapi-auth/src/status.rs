@@ -1,8 +1,7 @@
 //! Errors as the `Status` object that clients read.
 
+use kapi_schema::field::{aggregate, go_quote};
 use serde_json::{Map, Value, json};
-
-use crate::go;
 
 /// A failure that becomes the answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -55,7 +54,7 @@ impl StatusError {
         let message = match (resource, name) {
             ("", _) if group.is_empty() => format!("forbidden: {why}"),
             (_, "") => format!("{} is forbidden: {why}", qualified(resource, group)),
-            _ => format!("{} {} is forbidden: {why}", qualified(resource, group), go::quote(name)),
+            _ => format!("{} {} is forbidden: {why}", qualified(resource, group), go_quote(name)),
         };
         Self::about(403, "Forbidden", message, group, resource, name)
     }
@@ -68,14 +67,14 @@ impl StatusError {
     /// 409.
     pub fn conflict(group: &str, resource: &str, name: &str, why: &str) -> Self {
         let message =
-            format!("Operation cannot be fulfilled on {} {}: {why}", qualified(resource, group), go::quote(name));
+            format!("Operation cannot be fulfilled on {} {}: {why}", qualified(resource, group), go_quote(name));
         Self::about(409, "Conflict", message, group, resource, name)
     }
 
     /// 422 with one cause per field.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let texts: Vec<_> = errors.iter().map(|e| format!("{}: {}", e.field, e.message)).collect();
-        let message = format!("{} {} is invalid: {}", qualified(kind, group), go::quote(name), go::aggregate(&texts));
+        let message = format!("{} {} is invalid: {}", qualified(kind, group), go_quote(name), aggregate(&texts));
         let mut error = Self::about(422, "Invalid", message, group, kind, name);
         let causes: Vec<_> =
             errors.iter().map(|e| json!({"reason": e.reason, "message": e.message, "field": e.field})).collect();
@@ -101,7 +100,7 @@ pub(crate) fn qualified(resource: &str, group: &str) -> String {
 }
 
 pub(crate) fn not_found_message(group: &str, resource: &str, name: &str) -> String {
-    format!("{} {} not found", qualified(resource, group), go::quote(name))
+    format!("{} {} not found", qualified(resource, group), go_quote(name))
 }
 
 /// What is wrong with one field.

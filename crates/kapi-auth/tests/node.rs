@@ -4,10 +4,7 @@
 mod support;
 
 use base64::Engine as _;
-use kapi_auth::{
-    Attributes, Authorizer as _, ClusterAuthorizer, NodeWrite, Operation, User, forbidden, parse_field_selector,
-    restrict_node,
-};
+use kapi_auth::{Attributes, Authorizer as _, ClusterAuthorizer, NodeWrite, Operation, User, forbidden, restrict_node};
 use serde_json::{Value, json};
 use support::{Objects, admin, authorizer, object};
 
@@ -122,7 +119,7 @@ fn kubelets_read_what_their_pods_need() {
     for (verb, path, namespace, name, selector, refusal) in rows {
         let mut parts = path.split('/');
         let (group, resource) = (parts.next().unwrap(), parts.next().unwrap());
-        let fields = parse_field_selector(selector).unwrap();
+        let fields = kapi_schema::fields::Selector::parse(selector).unwrap().terms;
         let asked = Attributes {
             subresource: parts.next().unwrap_or_default(),
             fields: &fields,

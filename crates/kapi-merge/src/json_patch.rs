@@ -4,10 +4,11 @@
 //! of a missing key against null holds, negative indices count from the end, and the root can only be replaced. No
 //! library has all of these, so the operations are written out here.
 
+use kapi_schema::go;
 use serde_json::{Map, Value};
 
 use crate::error::PatchError;
-use crate::{go_json, go_text};
+use crate::go_json;
 
 /// A patch with more operations is refused.
 pub const MAX_OPERATIONS: usize = 10_000;
@@ -33,20 +34,20 @@ pub fn decode(patch_body: &[u8]) -> Result<Vec<Value>, PatchError> {
         Value::Array(operations) => operations,
         Value::Null => Vec::new(),
         other => {
-            let kind = go_text::json_kind(&other);
+            let kind = go::json_type(&other);
             return Err(bad(format!("json: cannot unmarshal {kind} into Go value of type []handlers.jsonPatchOp")));
         }
     };
     for operation in &operations {
         let Value::Object(fields) = operation else {
-            let kind = go_text::json_kind(operation);
+            let kind = go::json_type(operation);
             return Err(bad(format!("json: cannot unmarshal {kind} into Go value of type handlers.jsonPatchOp")));
         };
         for name in ["op", "path", "from"] {
             match fields.get(name) {
                 None | Some(Value::Null | Value::String(_)) => {}
                 Some(other) => {
-                    let kind = go_text::json_kind(other);
+                    let kind = go::json_type(other);
                     let place = format!("Go struct field jsonPatchOp.{name} of type string");
                     return Err(bad(format!("json: cannot unmarshal {kind} into {place}")));
                 }

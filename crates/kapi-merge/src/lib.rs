@@ -16,7 +16,6 @@
 pub mod error;
 pub mod fields;
 pub mod go_json;
-pub mod go_text;
 pub mod json_patch;
 pub mod merge_patch;
 pub mod ownership;

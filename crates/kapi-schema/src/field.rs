@@ -202,11 +202,10 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// Several errors as one line: the way an aggregate of Go prints them.
-pub fn aggregate(errors: &[FieldError]) -> String {
+/// Several errors as one line: the way an aggregate of Go prints them, alone or as `[a, b]`, without repetition.
+pub fn aggregate<E: ToString>(errors: &[E]) -> String {
     let mut seen: Vec<String> = Vec::new();
-    for error in errors {
-        let text = error.to_string();
+    for text in errors.iter().map(ToString::to_string) {
         if !seen.contains(&text) {
             seen.push(text);
         }
@@ -228,10 +227,22 @@ fn go_value(value: &Value) -> String {
 }
 
 /// A string as Go's `%q` prints it.
-pub fn go_quote(s: &str) -> String {
-    let mut out = String::with_capacity(s.len() + 2);
+pub fn go_quote(text: &str) -> String {
+    // What Rust escapes beyond ASCII is what Go calls unprintable.
+    quote(text, |c| !c.is_ascii() && c.escape_debug().count() > 1)
+}
+
+/// A list of strings as Go's `%q` prints it: `["a" "b"]`.
+pub fn go_quote_list<S: AsRef<str>>(texts: &[S]) -> String {
+    let quoted: Vec<_> = texts.iter().map(|text| go_quote(text.as_ref())).collect();
+    format!("[{}]", quoted.join(" "))
+}
+
+/// A string in quotes, with escapes for what would end it or begin a new line, for controls, and for what is `unprintable`.
+pub(crate) fn quote(text: &str, unprintable: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
-    for c in s.chars() {
+    for c in text.chars() {
         match c {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
@@ -242,8 +253,14 @@ pub fn go_quote(s: &str) -> String {
             '\u{8}' => out.push_str("\\b"),
             '\u{b}' => out.push_str("\\v"),
             '\u{c}' => out.push_str("\\f"),
-            c if (c as u32) < 0x20 || c as u32 == 0x7f => {
-                let _ = write!(out, "\\x{:02x}", c as u32);
+            c if c.is_ascii_control() => {
+                let _ = write!(out, "\\x{:02x}", u32::from(c));
+            }
+            c if unprintable(c) => {
+                let _ = match u32::from(c) {
+                    code @ ..=0xffff => write!(out, "\\u{code:04x}"),
+                    code => write!(out, "\\U{code:08x}"),
+                };
             }
             c if c.is_control() => {
                 let _ = write!(out, "\\u{:04x}", c as u32);
@@ -253,4 +270,33 @@ pub fn go_quote(s: &str) -> String {
     }
     out.push('"');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoting_is_that_of_go() {
+        for (text, expected) in [
+            ("a", r#""a""#),
+            ("a\"b\\", r#""a\"b\\""#),
+            ("tab\tnl\n", r#""tab\tnl\n""#),
+            ("\u{1}", r#""\x01""#),
+            ("ü", "\"ü\""),
+            ("\u{200b}", r#""\u200b""#),
+            ("it's", "\"it's\""),
+        ] {
+            assert_eq!(go_quote(text), expected);
+        }
+        assert_eq!(go_quote_list(&["a", "b"]), r#"["a" "b"]"#);
+        assert_eq!(go_quote_list::<&str>(&[]), "[]");
+    }
+
+    #[test]
+    fn errors_are_listed_once() {
+        for (errors, expected) in [(&["a"][..], "a"), (&["a", "a"], "a"), (&["a", "b", "a"], "[a, b]")] {
+            assert_eq!(aggregate(errors), expected);
+        }
+    }
 }

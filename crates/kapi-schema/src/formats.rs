@@ -278,7 +278,7 @@ fn is_date_time(value: &str) -> bool {
 
 /// A Go duration, or the wordier kind: `3 days`, `1h 5 min`.
 fn is_duration(value: &str) -> bool {
-    if crate::duration::parse(value).is_some() {
+    if kernel::duration::GoDuration::parse(value).is_ok() {
         return true;
     }
     let mut rest = value;

@@ -2,9 +2,12 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
-/// A value as Go's `encoding/json` writes it: like ours, but with `<`, `>`, `&` and line separators escaped.
+use crate::field::go_quote;
+
+/// A value as Go's `encoding/json` writes it: like ours, but with sorted keys, and `<`, `>`, `&` and line
+/// separators escaped.
 pub fn json(value: &Value) -> String {
     let mut out = String::new();
     write_json(&mut out, value);
@@ -29,7 +32,7 @@ fn write_json(out: &mut String, value: &Value) {
         }
         Value::Object(map) => {
             out.push('{');
-            for (i, (key, item)) in map.iter().enumerate() {
+            for (i, (key, item)) in sorted(map).into_iter().enumerate() {
                 if i > 0 {
                     out.push(',');
                 }
@@ -69,6 +72,85 @@ fn json_number(n: &Number) -> String {
     match n.as_f64() {
         Some(f) if n.is_f64() => float(f, -6, 21, false),
         _ => n.to_string(),
+    }
+}
+
+/// A value as `%v` prints it: `map[a:1 b:[x y]]`.
+pub fn plain(value: &Value) -> String {
+    let mut out = String::new();
+    write_plain(&mut out, value);
+    out
+}
+
+fn write_plain(out: &mut String, value: &Value) {
+    match value {
+        Value::Null => out.push_str("<nil>"),
+        Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
+        Value::Number(n) => out.push_str(&number(n)),
+        Value::String(text) => out.push_str(text),
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(' ');
+                }
+                write_plain(out, item);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => {
+            out.push_str("map[");
+            for (index, (key, item)) in sorted(map).into_iter().enumerate() {
+                if index > 0 {
+                    out.push(' ');
+                }
+                out.push_str(key);
+                out.push(':');
+                write_plain(out, item);
+            }
+            out.push(']');
+        }
+    }
+}
+
+/// A value as `%#v` prints it.
+pub fn syntax(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".to_owned(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(n) => number(n),
+        Value::String(text) => go_quote(text),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(syntax).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Value::Object(map) => {
+            let items: Vec<_> =
+                sorted(map).into_iter().map(|(key, item)| format!("{}:{}", go_quote(key), syntax(item))).collect();
+            format!("map[string]interface {{}}{{{}}}", items.join(", "))
+        }
+    }
+}
+
+/// The Go type of a decoded value, as `%T` prints it.
+pub fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(n) if n.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+/// A value as `%s` prints it: like `%v`, but Go complains about what is no string.
+pub fn string_verb(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "%!s(<nil>)".to_owned(),
+        other => format!("%!s({}={})", type_name(other), plain(other)),
     }
 }
 
@@ -116,6 +198,12 @@ pub fn json_type(value: &Value) -> &'static str {
     }
 }
 
+fn sorted(map: &Map<String, Value>) -> Vec<(&String, &Value)> {
+    let mut entries: Vec<_> = map.iter().collect();
+    entries.sort_unstable_by_key(|(key, _)| *key);
+    entries
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -143,5 +231,13 @@ mod tests {
     #[test]
     fn json_escapes_what_go_escapes() {
         assert_eq!(json(&json!({"a": "<b> & c", "n": 1.0})), r#"{"a":"\u003cb\u003e \u0026 c","n":1}"#);
+    }
+
+    #[test]
+    fn values_print_as_in_go() {
+        let value = json!({"b": [1, "x", null, 1.5], "a": {"c": true}});
+        assert_eq!(plain(&value), "map[a:map[c:true] b:[1 x <nil> 1.5]]");
+        assert_eq!(syntax(&json!({"a": [1]})), r#"map[string]interface {}{"a":[]interface {}{1}}"#);
+        assert_eq!(string_verb(&json!(3)), "%!s(int64=3)");
     }
 }

@@ -25,7 +25,6 @@ pub mod crd;
 mod decode;
 mod defaulting;
 mod depth;
-pub mod duration;
 pub mod field;
 pub mod formats;
 pub mod go;

@@ -1,6 +1,7 @@
 //! A plane (one store) and the logical APIs on it.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock, Weak};
 
 use jiff::Timestamp;
@@ -24,6 +25,9 @@ pub struct Options {
     pub service_cidr: String,
     /// Ports given to Services of type NodePort.
     pub node_ports: std::ops::RangeInclusive<u16>,
+    /// The address the API is reached at, as the endpoints of its own Service say. There are none without one, and
+    /// none may be a loopback address.
+    pub advertised_address: Option<IpAddr>,
     /// The port the API is reached at, as its own Service says.
     pub advertised_port: u16,
     /// The version the API reports.
@@ -39,6 +43,7 @@ impl Default for Options {
         Self {
             service_cidr: "10.96.0.0/12".into(),
             node_ports: 30000..=32767,
+            advertised_address: None,
             advertised_port: 6443,
             version: "v1.34.4".into(),
             security: Security::default(),

@@ -19,7 +19,10 @@ pub(crate) async fn ensure(api: &Inner) -> Result<(), StoreError> {
     for object in objects(api, &now) {
         ops.extend(Initial::of(object).and_then(|initial| initial.missing(api, &now)));
     }
-    ops.extend(client_authorities(api, &now));
+    let authorities = client_authorities(api).map(|object| current(api, object, &now, &["data"]));
+    let endpoints = endpoints(api).map(|object| current(api, object, &now, &["subsets"]));
+    let slice = endpoint_slice(api).map(|object| current(api, object, &now, &["addressType", "endpoints", "ports"]));
+    ops.extend([authorities, endpoints, slice].into_iter().flatten().flatten());
     if ops.is_empty() {
         return Ok(());
     }
@@ -97,22 +100,26 @@ fn objects(api: &Inner, now: &str) -> impl Iterator<Item = Value> {
     kubernetes_service(api).into_iter().chain([tracking])
 }
 
-/// Publishes whose client certificates are believed, for programs that leave authentication to this API.
-fn client_authorities(api: &Inner, now: &str) -> Option<Op> {
+/// Whose client certificates are believed, for programs that leave authentication to this API.
+fn client_authorities(api: &Inner) -> Option<Value> {
     let authorities = api.options.security.client_authorities.as_ref()?;
-    let mut object = system_settings("extension-apiserver-authentication", json!({"client-ca-file": authorities}));
-    let served = crate::registry::builtin().of_kind("", "v1", "ConfigMap")?;
-    let (collection, key) = (api.collection(served), served.key("kube-system", object::name(&object)));
-    let Some(entry) = collection.get(&key) else { return Initial::of(object)?.missing(api, now) };
-    let stored = object::parse(&entry.bytes).ok()?;
-    if stored["data"] == object["data"] {
+    Some(system_settings("extension-apiserver-authentication", json!({"client-ca-file": authorities})))
+}
+
+/// The operation that makes an object, or makes these fields of it what they should be.
+fn current(api: &Inner, object: Value, now: &str, fields: &[&str]) -> Option<Op> {
+    let initial = Initial::of(object.clone())?;
+    let collection = api.collection(initial.served);
+    let Some(entry) = collection.get(&initial.key) else { return initial.missing(api, now) };
+    let mut stored = object::parse(&entry.bytes).ok()?;
+    if fields.iter().all(|field| stored[*field] == object[*field]) {
         return None;
     }
-    for field in ["uid", "creationTimestamp"] {
-        object::copy_meta(&mut object, &stored, field);
+    for field in fields {
+        stored[*field] = object[*field].clone();
     }
     let expect = Expect::Revision(entry.revision);
-    Some(Op { collection, key, expect, action: Action::Put(object::encode(&object)) })
+    Some(Op { collection, key: initial.key, expect, action: Action::Put(object::encode(&stored)) })
 }
 
 fn system_settings(name: &str, data: Value) -> Value {
@@ -158,6 +165,41 @@ fn kubernetes_service(api: &Inner) -> Option<Value> {
     }))
 }
 
+/// Where the API itself is reached, as Endpoints.
+fn endpoints(api: &Inner) -> Option<Value> {
+    let address = api.options.advertised_address?.to_string();
+    Some(json!({
+        "apiVersion": "v1",
+        "kind": "Endpoints",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
+        },
+        "subsets": [{
+            "addresses": [{"ip": address}],
+            "ports": [{"name": "https", "port": api.options.advertised_port, "protocol": "TCP"}],
+        }],
+    }))
+}
+
+/// The same as an EndpointSlice.
+fn endpoint_slice(api: &Inner) -> Option<Value> {
+    let address = api.options.advertised_address?;
+    Some(json!({
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"kubernetes.io/service-name": "kubernetes"},
+        },
+        "addressType": if address.is_ipv6() { "IPv6" } else { "IPv4" },
+        "endpoints": [{"addresses": [address.to_string()], "conditions": {"ready": true}}],
+        "ports": [{"name": "https", "port": api.options.advertised_port, "protocol": "TCP"}],
+    }))
+}
+
 #[cfg(test)]
 mod tests {
     use jiff::{Timestamp, ToSpan as _};
@@ -185,5 +227,24 @@ mod tests {
             seen.push(object::uid(&stored).to_owned());
         }
         assert_eq!(seen[0], seen[1]);
+    }
+
+    #[tokio::test]
+    async fn endpoints_follow_the_advertised_address() {
+        let store = Store::in_memory().unwrap();
+        for (address, kind) in [(None, ""), (Some("198.18.0.1"), "IPv4"), (Some("2001:db8::1"), "IPv6")] {
+            let advertised_address = address.map(|address| address.parse().unwrap());
+            let plane = Plane::new(store.clone());
+            let api = plane.api("one", Options { advertised_address, ..Options::default() }).await.unwrap();
+            let stored = |group: &str, version: &str, kind: &str| {
+                let served = crate::registry::builtin().of_kind(group, version, kind).unwrap();
+                let entry = api.inner.collection(served).get(&served.key("default", "kubernetes"));
+                entry.map(|entry| object::parse(&entry.bytes).unwrap()).unwrap_or_default()
+            };
+            let (endpoints, slice) = (stored("", "v1", "Endpoints"), stored("discovery.k8s.io", "v1", "EndpointSlice"));
+            assert_eq!(endpoints.pointer("/subsets/0/addresses/0/ip").and_then(Value::as_str), address);
+            assert_eq!(slice.pointer("/endpoints/0/addresses/0").and_then(Value::as_str), address);
+            assert_eq!(slice["addressType"].as_str().unwrap_or_default(), kind);
+        }
     }
 }

@@ -9,7 +9,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use kapi_auth::{Attributes, User, parse_field_selector};
+use kapi_auth::{Attributes, User};
+use kapi_schema::fields;
 
 use crate::api::{Api, Inner};
 use crate::auth::NO_USER;
@@ -208,7 +209,9 @@ fn is_misplaced(served: &Served, target: &Target) -> bool {
 /// Refuses a request on a resource that the user may not make.
 fn authorize(api: &Inner, user: &User, verb: &str, target: &Target, query: &Query) -> Result<(), Status> {
     let fields = match (verb, query.get("fieldSelector")) {
-        ("list" | "watch" | "deletecollection", Some(selector)) => parse_field_selector(selector).unwrap_or_default(),
+        ("list" | "watch" | "deletecollection", Some(selector)) => {
+            fields::Selector::parse(selector).unwrap_or_default().terms
+        }
         _ => Vec::new(),
     };
     let selected =

@@ -47,7 +47,7 @@ pub fn values(text: &str) -> Result<Vec<Value>, YamlError> {
 
 /// Writes one document in block style.
 pub fn to_string(value: &impl Serialize) -> Result<String, YamlError> {
-    let options = serde_saphyr::ser_options! { compact_list_indent: true };
+    let options = serde_saphyr::ser_options! { compact_list_indent: true, folded_wrap_chars: 120 };
     let mut out = String::new();
     serde_saphyr::to_fmt_writer_with_options(&mut out, value, options).map_err(|error| YamlError(error.to_string()))?;
     Ok(out)

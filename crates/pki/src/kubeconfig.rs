@@ -110,7 +110,7 @@ impl Kubeconfig {
         let mut merged: Value = if existing.trim().is_empty() {
             Value::Object(Map::new())
         } else {
-            serde_saphyr::from_str(existing).map_err(|_| bad("it is not YAML"))?
+            kernel::yaml::value(existing).map_err(|_| bad("it is not YAML"))?
         };
         let document = merged.as_object_mut().ok_or_else(|| bad("it is not a mapping"))?;
         if document.get("kind").is_some_and(|kind| kind != "Config") {
@@ -144,7 +144,7 @@ fn put_entry(present: &mut Vec<Value>, entry: Value) {
 
 fn write_yaml(value: &Value) -> Result<Secret, PkiError> {
     let yaml =
-        serde_saphyr::to_string(value).map_err(|_| PkiError::BadKubeconfig("it cannot be written".to_owned()))?;
+        kernel::yaml::to_string(value).map_err(|_| PkiError::BadKubeconfig("it cannot be written".to_owned()))?;
     Ok(Secret::new(yaml))
 }
 
@@ -166,7 +166,7 @@ mod tests {
     }
 
     fn read(yaml: &Secret) -> Value {
-        serde_saphyr::from_str(yaml.expose()).unwrap()
+        kernel::yaml::value(yaml.expose()).unwrap()
     }
 
     #[test]

@@ -14,7 +14,7 @@ const OWNED: [(&str, &[&str], &str); 5] = [
     ("butler-api", &["butler", "xtask"], "the embedded API knows no Butler kind"),
     ("redb", &["kapi-store"], "only kapi-store touches the disk"),
     ("kube-cel", &["kapi-schema"], "CEL is evaluated in one place"),
-    ("serde-saphyr", &["kernel", "pki", "xtask"], "YAML is read in one place, kernel::yaml"),
+    ("serde-saphyr", &["kernel"], "YAML is read in one place, kernel::yaml"),
     ("clap", &["butler"], "only programs have a command line"),
 ];
 

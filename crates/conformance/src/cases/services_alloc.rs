@@ -10,6 +10,12 @@ fn service(name: &str, spec: Value) -> Value {
 }
 
 pub(super) fn cases(area: &mut Area) {
+    area.case("where the API itself is", |c| {
+        let known = ["/metadata/labels", "/metadata/name", "/subsets/0/addresses", "/subsets/0/ports/0/name", "/subsets/0/ports/0/protocol"];
+        c.get("/api/v1/namespaces/default/endpoints/kubernetes").until(200).only(&known);
+        let known = ["/addressType", "/endpoints", "/metadata/labels", "/metadata/name", "/metadata/ownerReferences", "/ports/0/name", "/ports/0/protocol"];
+        c.get("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes").until(200).only(&known);
+    });
     area.case("a cluster address is given", |c| {
         c.post("v1 services", service("s", json!({"ports": [{"port": 80}]})));
         c.put("v1 services/s", service("s", json!({"ports": [{"port": 81}]}))).only(&["/spec"]);

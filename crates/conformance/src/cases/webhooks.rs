@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{WIDGETS, config_map, deployment, establish, open_schema, widget, widget_crd};
+use super::{WIDGETS, config_map, deployment, establish, open_schema, pod, widget, widget_crd};
 use crate::case::{Area, Steps};
 
 const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
@@ -25,6 +25,14 @@ fn validating(c: &mut Steps, webhook: Value) {
 
 fn mutating(c: &mut Steps, webhooks: Value) {
     c.post(MUTATING, configuration("MutatingWebhookConfiguration", webhooks)).quiet();
+}
+
+fn eviction(pod: &str) -> Value {
+    json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}})
+}
+
+fn token_request() -> Value {
+    json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}})
 }
 
 pub(super) fn cases(area: &mut Area) {
@@ -83,6 +91,52 @@ pub(super) fn cases(area: &mut Area) {
         c.post("apps/v1 deployments", deployment("web")).quiet();
         c.merge("apps/v1 deployments/web/scale", json!({"spec": {"replicas": 3}})).quiet();
         c.webhook_calls("/{ns}/allow");
+    });
+    area.case("evictions", |c| {
+        let mut hook = webhook("allow");
+        hook["rules"][0]["resources"] = json!(["pods/eviction"]);
+        hook["rules"].as_array_mut().into_iter().for_each(|rules| {
+            rules.push(json!({"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}));
+        });
+        validating(c, hook);
+        wait_until_known(c);
+        c.post("v1 pods", pod("p")).quiet();
+        c.post("v1 pods/p/eviction?dryRun=All", eviction("p")).head_only();
+        c.post("v1 pods/p/eviction", json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}, "deleteOptions": {"gracePeriodSeconds": 0}})).head_only();
+        c.webhook_calls("/{ns}/allow");
+    });
+    area.case("denied evictions", |c| {
+        let mut hook = webhook("deny-message");
+        hook["rules"][0]["resources"] = json!(["pods/eviction"]);
+        validating(c, hook);
+        wait_until_known(c);
+        c.post("v1 pods", pod("p")).quiet();
+        c.post("v1 pods/p/eviction", eviction("p"));
+        c.get("v1 pods/p").head_only();
+        c.post("v1 pods/p/eviction", eviction("q"));
+        c.post("v1 pods/nobody/eviction", eviction("nobody"));
+    });
+    area.case("token requests", |c| {
+        let mut hook = webhook("allow");
+        hook["rules"][0]["resources"] = json!(["serviceaccounts/token"]);
+        validating(c, hook);
+        wait_until_known(c);
+        c.post("v1 serviceaccounts", super::object("v1", "ServiceAccount", "robot")).quiet();
+        c.post("v1 serviceaccounts/robot/token?fieldManager=me", token_request()).head_only();
+        c.webhook_calls("/{ns}/allow");
+    });
+    area.case("token requests changed and denied", |c| {
+        let token = |mut hook: Value| {
+            hook["rules"][0]["resources"] = json!(["serviceaccounts/token"]);
+            hook
+        };
+        mutating(c, json!([token(webhook("annotate"))]));
+        c.post("v1 serviceaccounts", super::object("v1", "ServiceAccount", "robot")).quiet();
+        c.post("v1 serviceaccounts/robot/token", token_request()).until_contains("touched").only(&["/metadata/annotations", "/metadata/name", "/kind"]);
+        validating(c, token(webhook("deny-message")));
+        wait_until_known(c);
+        c.post("v1 serviceaccounts/robot/token", token_request());
+        c.post("v1 serviceaccounts/nobody/token", token_request());
     });
     area.case("custom resources", |c| {
         establish(c, widget_crd(open_schema()));

@@ -11,8 +11,9 @@ pub use static_tokens::StaticTokens;
 use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;
+use kapi_schema::field::aggregate;
 
-use crate::{ObjectReader, StatusError, TokenVerifier, User, go, user::AUTHENTICATED};
+use crate::{ObjectReader, StatusError, TokenVerifier, User, user::AUTHENTICATED};
 
 /// A user and the audiences its credentials are for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +103,7 @@ impl Authenticator {
         }
         accepted
             .map(|Authenticated { user, audiences }| Authenticated { user: authenticated(user), audiences })
-            .ok_or_else(|| go::aggregate(&errors))
+            .ok_or_else(|| aggregate(&errors))
     }
 
     /// Credentials that know no audience are for this server alone.

@@ -1,10 +1,11 @@
 //! Who may approve and sign which requests.
 
+use kapi_schema::field::go_quote;
 use serde_json::Value;
 
 use super::{GROUP, RESOURCE, parse_request};
 use crate::{
-    Attributes, Authorizer, StatusError, User, go,
+    Attributes, Authorizer, StatusError, User,
     objects::{at, list, name, text},
 };
 
@@ -47,7 +48,7 @@ fn require(user: &User, verb: &str, csr: &Value, authorizer: &dyn Authorizer) ->
     if may(signer) || may(&format!("{domain}/*")) {
         return Ok(());
     }
-    Err(forbidden(csr, &format!("user not permitted to {verb} requests with signerName {}", go::quote(signer))))
+    Err(forbidden(csr, &format!("user not permitted to {verb} requests with signerName {}", go_quote(signer))))
 }
 
 fn forbidden(csr: &Value, why: &str) -> StatusError {

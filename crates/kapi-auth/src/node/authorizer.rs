@@ -1,7 +1,9 @@
 //! The node authorizer: rights that follow from the pods a node runs.
 
+use kapi_schema::field::go_quote;
+
 use super::{NodeGraph, graph::Kind};
-use crate::{AllowedBy, Attributes, Decision, go};
+use crate::{AllowedBy, Attributes, Decision};
 
 const LEASE_NAMESPACE: &str = "kube-node-lease";
 
@@ -21,7 +23,7 @@ const COMMON_RULES: &[(&[&str], &str, &[&str])] = &[
 pub(crate) fn authorize(graph: &NodeGraph, asked: &Attributes<'_>) -> Decision {
     let Some(node) = asked.user.node_name() else { return refuse("") };
     if node.is_empty() {
-        return refuse(format!("unknown node for user {}", go::quote(&asked.user.name)));
+        return refuse(format!("unknown node for user {}", go_quote(&asked.user.name)));
     }
     if !asked.is_resource {
         return refuse("");
@@ -148,7 +150,7 @@ impl Node<'_> {
 
     fn lease(&self) -> Decision {
         let elsewhere = self.asked.namespace != LEASE_NAMESPACE;
-        let refusal = || format!("can only access leases in the {} system namespace", go::quote(LEASE_NAMESPACE));
+        let refusal = || format!("can only access leases in the {} system namespace", go_quote(LEASE_NAMESPACE));
         self.own_object("node lease", elsewhere.then(refusal))
     }
 

@@ -1,5 +1,6 @@
 //! What a node may do to pods: run mirror pods, and report on and evict those it runs.
 
+use kapi_schema::field::go_quote;
 use serde_json::Value;
 
 use super::{
@@ -8,7 +9,7 @@ use super::{
     restriction::{Operation, Restriction},
 };
 use crate::{
-    StatusError, go,
+    StatusError,
     objects::{at, list, name, text, uid},
 };
 
@@ -31,7 +32,7 @@ impl Restriction<'_> {
             }
             Operation::Update => self.refuse(format!(
                 "unexpected operation {}, node {me} can only create and delete mirror pods",
-                go::quote(self.write.operation.text())
+                go_quote(self.write.operation.text())
             )),
         }
     }

@@ -1,10 +1,11 @@
 //! Which ServiceAccount tokens a node may ask for: those its pods need.
 
+use kapi_schema::field::go_quote;
 use serde_json::Value;
 
 use super::restriction::{Operation, Restriction};
 use crate::{
-    Attributes, StatusError, go,
+    Attributes, StatusError,
     objects::{at, list, name, text, texts, uid},
 };
 
@@ -50,7 +51,7 @@ impl Restriction<'_> {
         self.refuse_unless(self.authorizer.authorize(&asked).is_allowed(), || {
             format!(
                 "audience {} not found in pod spec volume, {} is not authorized to request tokens for this audience",
-                go::quote(audience),
+                go_quote(audience),
                 self.write.user.name
             )
         })

@@ -1,11 +1,12 @@
 //! The NodeRestriction admission: a node writes only what is its own.
 
+use kapi_schema::field::go_quote;
 use pki::SigningRequest;
 use serde_json::{Map, Value};
 
 use super::labels::{changed_labels, is_forbidden_label};
 use crate::{
-    Authorizer, ObjectReader, StatusError, User, csr, go,
+    Authorizer, ObjectReader, StatusError, User, csr,
     objects::{at, list, name, text},
 };
 
@@ -65,7 +66,7 @@ pub fn restrict_node(
     let Some(node) = write.user.node_name() else { return Ok(()) };
     let restriction = Restriction { write, node, objects, authorizer };
     if node.is_empty() {
-        return restriction.refuse(format!("could not determine node from user {}", go::quote(&write.user.name)));
+        return restriction.refuse(format!("could not determine node from user {}", go_quote(&write.user.name)));
     }
     match (write.group, write.resource) {
         ("", "pods") => match write.subresource {
@@ -74,7 +75,7 @@ pub fn restrict_node(
             "eviction" => restriction.eviction(),
             other => restriction.refuse(format!(
                 "unexpected pod subresource {}, only 'status' and 'eviction' are allowed",
-                go::quote(other)
+                go_quote(other)
             )),
         },
         ("", "nodes") => restriction.node(),
@@ -116,18 +117,18 @@ impl Restriction<'_> {
     }
 
     pub(super) fn me(&self) -> String {
-        go::quote(self.node)
+        go_quote(self.node)
     }
 
     pub(super) fn unexpected_operation(&self) -> Result<(), StatusError> {
-        self.refuse(format!("unexpected operation {}", go::quote(self.write.operation.text())))
+        self.refuse(format!("unexpected operation {}", go_quote(self.write.operation.text())))
     }
 
     fn node(&self) -> Result<(), StatusError> {
         let (old, new, me) = (self.old(), self.object(), self.me());
         let requested = if self.write.name.is_empty() { name(new) } else { self.write.name };
         if requested != self.node {
-            return self.refuse(format!("node {me} is not allowed to modify node {}", go::quote(requested)));
+            return self.refuse(format!("node {me} is not allowed to modify node {}", go_quote(requested)));
         }
         if self.write.operation == Operation::Delete {
             return Ok(());
@@ -189,7 +190,7 @@ impl Restriction<'_> {
     fn lease(&self) -> Result<(), StatusError> {
         if self.write.namespace != LEASE_NAMESPACE {
             return self
-                .refuse(format!("can only access leases in the {} system namespace", go::quote(LEASE_NAMESPACE)));
+                .refuse(format!("can only access leases in the {} system namespace", go_quote(LEASE_NAMESPACE)));
         }
         self.own_name("node lease")
     }

@@ -2,12 +2,10 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
+use kapi_schema::labels::Selector;
+use serde_json::{Map, Value};
 
-use crate::{
-    labels,
-    objects::{at, list, name},
-};
+use crate::objects::{at, list, name};
 
 /// The rules that an aggregated ClusterRole should have, or none if it is not aggregated, has them already, or one of
 /// its selectors is malformed. `all` may be in any order and may contain the role itself.
@@ -18,8 +16,10 @@ pub fn aggregated_rules(role: &Value, all: &[&Value]) -> Option<Vec<Value>> {
     let mut rules: Vec<&Value> = Vec::new();
     let mut seen = HashSet::new();
     for selector in selectors {
+        let selector = Selector::from_object(Some(selector)).ok()?;
         for other in &sorted {
-            if !labels::matches(selector, other)? {
+            let labels = at(other, &["metadata", "labels"]).and_then(Value::as_object);
+            if !selector.matches(labels.unwrap_or(&Map::new())) {
                 continue;
             }
             rules.extend(list(other, &["rules"]).iter().filter(|rule| seen.insert(*rule)));

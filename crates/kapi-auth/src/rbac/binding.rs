@@ -1,9 +1,10 @@
 //! Who a binding gives a role to.
 
+use kapi_schema::field::go_quote;
 use serde_json::Value;
 
 use crate::{
-    User, go,
+    User,
     objects::{list, text},
     service_account_name,
 };
@@ -55,19 +56,19 @@ impl Binding {
     /// The reason given for what this binding allows `user`.
     pub(crate) fn allows_because(&self, user: &User) -> String {
         let subject = self.subjects.iter().find_map(|subject| match subject {
-            Subject::User(name) if *name == user.name => Some(format!("User {}", go::quote(name))),
-            Subject::Group(name) if user.is_in(name) => Some(format!("Group {}", go::quote(name))),
+            Subject::User(name) if *name == user.name => Some(format!("User {}", go_quote(name))),
+            Subject::Group(name) if user.is_in(name) => Some(format!("Group {}", go_quote(name))),
             Subject::ServiceAccount { namespace, name } if user.name == service_account_name(namespace, name) => {
-                Some(format!("ServiceAccount {}", go::quote(&format!("{name}/{namespace}"))))
+                Some(format!("ServiceAccount {}", go_quote(&format!("{name}/{namespace}"))))
             }
             _ => None,
         });
         let (kind, name) = if self.namespace.is_empty() {
-            ("ClusterRoleBinding", go::quote(&self.name))
+            ("ClusterRoleBinding", go_quote(&self.name))
         } else {
-            ("RoleBinding", go::quote(&format!("{}/{}", self.name, self.namespace)))
+            ("RoleBinding", go_quote(&format!("{}/{}", self.name, self.namespace)))
         };
-        let role = go::quote(&self.role_name);
+        let role = go_quote(&self.role_name);
         format!("RBAC: allowed by {kind} {name} of {} {role} to {}", self.role_kind, subject.unwrap_or_default())
     }
 

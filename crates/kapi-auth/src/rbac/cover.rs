@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kapi_schema::field::go_quote_list;
+
 use super::{
     PolicyRule,
     rule::{has_or_star, url_covers},
 };
-use crate::go;
 
 /// The most atomic form of a rule: one verb on one thing.
 struct Atom<'a> {
@@ -107,16 +108,16 @@ impl<'a> Missing<'a> {
 
     fn describe(self) -> Vec<String> {
         let resources = self.resources.into_iter().map(|((group, resource, name), verbs)| {
-            let names = name.map(|n| format!("ResourceNames:{}, ", go::quote_list(&[n]))).unwrap_or_default();
+            let names = name.map(|n| format!("ResourceNames:{}, ", go_quote_list(&[n]))).unwrap_or_default();
             format!(
                 "{{APIGroups:{}, Resources:{}, {names}Verbs:{}}}",
-                go::quote_list(&[group]),
-                go::quote_list(&[resource]),
-                go::quote_list(&verbs)
+                go_quote_list(&[group]),
+                go_quote_list(&[resource]),
+                go_quote_list(&verbs)
             )
         });
         let urls = self.urls.into_iter().map(|(url, verb)| {
-            format!("{{NonResourceURLs:{}, Verbs:{}}}", go::quote_list(&[url]), go::quote_list(&[verb]))
+            format!("{{NonResourceURLs:{}, Verbs:{}}}", go_quote_list(&[url]), go_quote_list(&[verb]))
         });
         resources.chain(urls).collect::<BTreeSet<_>>().into_iter().collect()
     }

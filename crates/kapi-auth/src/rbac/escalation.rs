@@ -1,5 +1,6 @@
 //! Nobody may grant what they do not hold: checks on writing roles and bindings.
 
+use kapi_schema::field::{aggregate, go_quote, go_quote_list};
 use serde_json::Value;
 
 use super::{
@@ -7,7 +8,7 @@ use super::{
     cover::{count_atoms, rules_cover},
 };
 use crate::{
-    Attributes, Authorizer, StatusError, User, go,
+    Attributes, Authorizer, StatusError, User,
     objects::{list, name, text},
     status::not_found_message,
 };
@@ -130,7 +131,7 @@ fn check_binding(
     let rules = source.role_rules(kind, role, namespace).map_err(|missing| match roles {
         // The real server names the resource of the request, not that of the role.
         Some(_) => StatusError::not_found(GROUP, write.resource.plural(), &missing.name),
-        None => StatusError::internal(&format!("unsupported role reference kind: {}", go::quote(kind))),
+        None => StatusError::internal(&format!("unsupported role reference kind: {}", go_quote(kind))),
     })?;
     confirm_no_escalation(write, source, &rules)
 }
@@ -156,17 +157,17 @@ fn confirm_no_escalation(
     let Err(missing) = rules_cover(&owned, wanted) else { return Ok(()) };
     let mut why = format!(
         "user {} (groups={}) is attempting to grant RBAC permissions not currently held:\n{}",
-        go::quote(&write.user.name),
-        go::quote_list(&write.user.groups),
+        go_quote(&write.user.name),
+        go_quote_list(&write.user.groups),
         missing.join("\n")
     );
     if !held.missing.is_empty() {
         let text = |missing: &MissingRole| match missing.kind.as_str() {
             "Role" | "ClusterRole" => not_found_message(GROUP, write.resource.plural(), &missing.name),
-            other => format!("unsupported role reference kind: {}", go::quote(other)),
+            other => format!("unsupported role reference kind: {}", go_quote(other)),
         };
         let errors: Vec<_> = held.missing.iter().map(text).collect();
-        why.push_str(&format!("; resolution errors: [{}]", go::aggregate(&errors)));
+        why.push_str(&format!("; resolution errors: [{}]", aggregate(&errors)));
     }
     Err(forbidden(write, &why))
 }

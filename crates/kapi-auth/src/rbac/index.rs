@@ -2,11 +2,12 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use kapi_schema::field::{aggregate, go_quote};
 use parking_lot::RwLock;
 use serde_json::Value;
 
 use super::{Binding, GROUP, PolicyRule, binding::SubjectKey, pool, rule_allows};
-use crate::{AllowedBy, Attributes, Decision, User, go, status::not_found_message};
+use crate::{AllowedBy, Attributes, Decision, User, status::not_found_message};
 
 /// A role that a binding names and that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +24,7 @@ impl MissingRole {
         match self.kind.as_str() {
             "Role" => not_found_message(GROUP, "role", &self.name),
             "ClusterRole" => not_found_message(GROUP, "clusterrole", &self.name),
-            other => format!("unsupported role reference kind: {}", go::quote(other)),
+            other => format!("unsupported role reference kind: {}", go_quote(other)),
         }
     }
 }
@@ -46,7 +47,7 @@ impl FoundRules {
         if self.missing.is_empty() {
             return String::new();
         }
-        go::aggregate(&self.missing.iter().map(MissingRole::authorizer_message).collect::<Vec<_>>())
+        aggregate(&self.missing.iter().map(MissingRole::authorizer_message).collect::<Vec<_>>())
     }
 }
 
@@ -195,7 +196,7 @@ impl RbacIndex {
         if errors.is_empty() {
             Decision::NoOpinion { reason: String::new() }
         } else {
-            Decision::NoOpinion { reason: format!("RBAC: {}", go::aggregate(&errors)) }
+            Decision::NoOpinion { reason: format!("RBAC: {}", aggregate(&errors)) }
         }
     }
 }

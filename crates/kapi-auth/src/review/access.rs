@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use kapi_schema::fields::{self, Term};
 use serde_json::{Map, Value, json};
 
 use super::access_validation::{Review, validate};
 use crate::{
-    Attributes, Authorizer, FieldMatch, StatusError, User,
+    Attributes, Authorizer, StatusError, User,
     objects::{at, list, text, texts},
-    parse_field_selector,
 };
 
 const GROUP: &str = "authorization.k8s.io";
@@ -91,7 +91,7 @@ fn answer(mut review: Value, user: &User, authorizer: &dyn Authorizer) -> Value 
     review
 }
 
-fn resource_attributes<'a>(user: &'a User, resource: &'a Value, fields: &'a [FieldMatch]) -> Attributes<'a> {
+fn resource_attributes<'a>(user: &'a User, resource: &'a Value, fields: &'a [Term]) -> Attributes<'a> {
     let field = |name| text(resource, &[name]);
     let version = if field("version").is_empty() { "*" } else { field("version") };
     Attributes {
@@ -106,15 +106,15 @@ fn resource_attributes<'a>(user: &'a User, resource: &'a Value, fields: &'a [Fie
 
 /// The field selector as requirements, and what to say about those that cannot be used. Ignoring a requirement only
 /// widens the question, so the answer stays safe.
-fn read_fields(resource: &Value) -> (Vec<FieldMatch>, Option<String>) {
+fn read_fields(resource: &Value) -> (Vec<Term>, Option<String>) {
     let Some(selector) = at(resource, &["fieldSelector"]) else { return (Vec::new(), None) };
     let raw = text(selector, &["rawSelector"]);
     let mut malformed = false;
     let mut fields = Vec::new();
     if !raw.is_empty() {
-        match parse_field_selector(raw) {
-            Some(parsed) => fields = parsed,
-            None => malformed = true,
+        match fields::Selector::parse(raw) {
+            Ok(parsed) => fields = parsed.terms,
+            Err(_) => malformed = true,
         }
     }
     for requirement in list(selector, &["requirements"]) {
@@ -125,7 +125,7 @@ fn read_fields(resource: &Value) -> (Vec<FieldMatch>, Option<String>) {
             _ => None,
         };
         match (equal, values) {
-            (Some(equal), [value]) => fields.push(FieldMatch {
+            (Some(equal), [value]) => fields.push(Term {
                 field: text(requirement, &["key"]).to_owned(),
                 value: value.as_str().unwrap_or_default().to_owned(),
                 equal,

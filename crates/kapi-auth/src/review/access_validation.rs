@@ -1,9 +1,10 @@
 //! What an access review must look like.
 
+use kapi_schema::field::go_quote;
 use serde_json::{Map, Value};
 
 use crate::{
-    FieldError, go,
+    FieldError,
     objects::{at, list, text},
 };
 
@@ -48,7 +49,7 @@ pub(super) fn validate(review: &Value, kind: Review) -> Vec<FieldError> {
         let namespace = text(review, &["metadata", "namespace"]);
         if let Some(asked) = resource.map(|r| text(r, &["namespace"])).filter(|asked| *asked != namespace) {
             let field = "spec.resourceAttributes.namespace";
-            errors.push(FieldError::invalid(field, &go::quote(asked), "must match metadata.namespace"));
+            errors.push(FieldError::invalid(field, &go_quote(asked), "must match metadata.namespace"));
         }
         if path.is_some() {
             let detail = "disallowed on this kind of request";
@@ -81,7 +82,7 @@ fn validate_selector(selector: &Value, field: &str, errors: &mut Vec<FieldError>
     let requirements = list(selector, &["requirements"]);
     if !raw.is_empty() && !requirements.is_empty() {
         let detail = "may not specified at the same time as requirements";
-        errors.push(FieldError::invalid(format!("{field}.rawSelector"), &go::quote(raw), detail));
+        errors.push(FieldError::invalid(format!("{field}.rawSelector"), &go_quote(raw), detail));
     }
     if raw.is_empty() && requirements.is_empty() {
         let detail = format!("when {field} is specified, requirements or rawSelector is required");

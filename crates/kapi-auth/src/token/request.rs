@@ -1,6 +1,7 @@
 //! The `token` subresource of ServiceAccounts.
 
 use jiff::{SignedDuration, Timestamp};
+use kapi_schema::field::go_quote;
 use serde_json::{Value, json};
 
 use super::issue::{BoundObject, Lifetime, TokenIssuer};
@@ -131,7 +132,7 @@ fn check_metadata(request: &TokenRequest<'_>) -> Result<(), StatusError> {
     }
     if differs("name", request.name) {
         let detail = "must match the service account name if specified";
-        let error = FieldError::invalid("metadata.name", &crate::go::quote(sent("name")), detail);
+        let error = FieldError::invalid("metadata.name", &go_quote(sent("name")), detail);
         return Err(StatusError::invalid(GROUP, KIND, request.name, &[error]));
     }
     Ok(())
@@ -183,7 +184,7 @@ fn find_bound_object(request: &TokenRequest<'_>, objects: &dyn ObjectReader) -> 
             if text(&pod, &["spec", "serviceAccountName"]) != request.name {
                 return Err(StatusError::bad_request(format!(
                     "cannot bind token for serviceaccount {} to pod running with different serviceaccount name.",
-                    crate::go::quote(request.name)
+                    go_quote(request.name)
                 )));
             }
             let (node, found_uid) = (node_of(&pod, objects), uid(&pod).to_owned());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::{SignedDuration, Timestamp};
+use kapi_schema::field::go_quote_list;
 use pki::PublicKey;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -11,7 +12,7 @@ use subtle::ConstantTimeEq as _;
 
 use super::claims::{Claims, Kubernetes, LEGACY_ISSUER, LegacyClaims, Reference};
 use crate::{
-    Authenticated, ObjectReader, User, go,
+    Authenticated, ObjectReader, User,
     objects::{at, deletion_time, text, uid},
     recent::{Recent, hash},
     service_account_groups, service_account_name, split_service_account_name,
@@ -117,8 +118,8 @@ impl TokenVerifier {
         if common.is_empty() && !self.audiences.is_empty() {
             return Err(format!(
                 "token audiences {} is invalid for the target audiences {}",
-                go::quote_list(of_token),
-                go::quote_list(asked)
+                go_quote_list(of_token),
+                go_quote_list(asked)
             ));
         }
         Ok(common)

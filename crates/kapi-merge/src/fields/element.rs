@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
+use kapi_schema::field::go_quote;
+use kapi_schema::go;
 use serde_json::Value;
-
-use crate::go_text;
 
 /// One step of a field path: how to get from a map or list to one of its entries.
 #[derive(Clone, Debug)]
@@ -99,13 +99,13 @@ impl fmt::Display for PathElement {
 fn readable(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
-        Value::String(text) => go_text::quoted(text),
+        Value::String(text) => go_quote(text),
         Value::Array(items) => {
             let items: Vec<_> = items.iter().map(readable).collect();
             format!("[{}]", items.join(","))
         }
         Value::Object(map) => map.iter().map(|(key, item)| format!("{key}={}", readable(item))).collect(),
-        other => go_text::plain(other),
+        other => go::plain(other),
     }
 }
 
@@ -135,7 +135,7 @@ fn compare(a: &Value, b: &Value) -> Ordering {
             .find(|order| *order != Ordering::Equal)
             .unwrap_or_else(|| x.len().cmp(&y.len())),
         // Maps are never items of a set nor keys in valid objects; any stable order does.
-        (Value::Object(_), Value::Object(_)) => go_text::json(a).cmp(&go_text::json(b)),
+        (Value::Object(_), Value::Object(_)) => go::json(a).cmp(&go::json(b)),
         _ => rank(a).cmp(&rank(b)),
     }
 }

@@ -6,11 +6,11 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use kapi_schema::go;
 use serde_json::{Map, Value};
 
 use super::set::Node;
 use super::{FieldSet, PathElement};
-use crate::go_text;
 
 /// FieldsV1 that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -119,7 +119,7 @@ fn write_text(out: &mut String, set: &FieldSet, include_self: bool) {
 fn element_text(element: &PathElement) -> String {
     match element {
         PathElement::Field(name) => format!("f:{name}"),
-        PathElement::Value(value) => format!("v:{}", go_text::json(value)),
+        PathElement::Value(value) => format!("v:{}", go::json(value)),
         PathElement::Index(index) => format!("i:{index}"),
         PathElement::Key(keys) => {
             let mut text = String::from("k:{");
@@ -127,7 +127,7 @@ fn element_text(element: &PathElement) -> String {
                 if index > 0 {
                     text.push(',');
                 }
-                let _ = write!(text, "{}:{}", Value::String(name.to_string()), go_text::json(value));
+                let _ = write!(text, "{}:{}", Value::String(name.to_string()), go::json(value));
             }
             text.push('}');
             text

@@ -4,11 +4,11 @@
 //! changes over, and the annotation is kept fresh so that one can go back.
 
 use kapi_schema::SchemaRef;
+use kapi_schema::go;
 use serde_json::Value;
 
 use super::request::ApplyRequest;
 use crate::fields::FieldSet;
-use crate::go_text;
 use crate::typed::{Duplicates, Shape, compare, field_set, validate};
 
 /// Only this manager changes over.
@@ -50,7 +50,7 @@ pub(super) fn refresh(object: &mut Value, config: &Value) {
     if let Some(all) = annotations_mut(&mut config) {
         all.remove(ANNOTATION);
     }
-    let mut text = go_text::json(&config);
+    let mut text = go::json(&config);
     text.push('\n');
     if let Some(all) = annotations_mut(object) {
         all.insert(ANNOTATION.to_owned(), Value::String(text));

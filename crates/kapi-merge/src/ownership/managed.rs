@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use kapi_schema::field::go_quote;
 use serde_json::{Map, Value, json};
 
 use crate::fields::FieldSet;
-use crate::go_text;
 
 /// How a manager got its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,9 +44,9 @@ impl Entry {
 
     /// The manager as messages name it.
     pub(super) fn described(&self) -> String {
-        let mut text = go_text::quoted(&self.manager);
+        let mut text = go_quote(&self.manager);
         if !self.subresource.is_empty() {
-            text.push_str(&format!(" with subresource {}", go_text::quoted(&self.subresource)));
+            text.push_str(&format!(" with subresource {}", go_quote(&self.subresource)));
         }
         if self.operation == Operation::Update {
             text.push_str(&format!(" using {}", self.api_version));
@@ -189,7 +189,7 @@ fn decode_entry(index: usize, value: &Value) -> Result<Entry, String> {
     match text("fieldsType") {
         "FieldsV1" => {}
         "" => return Err(format!("missing fieldsType in managed fields entry {index}")),
-        other => return Err(format!("invalid fieldsType {} in managed fields entry {index}", go_text::quoted(other))),
+        other => return Err(format!("invalid fieldsType {} in managed fields entry {index}", go_quote(other))),
     }
     let fields = match value.get("fieldsV1") {
         None | Some(Value::Null) => FieldSet::new(),

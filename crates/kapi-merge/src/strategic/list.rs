@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use kapi_schema::go;
 use serde_json::{Map, Value};
 
 use super::order::{self, Order};
 use super::{Meta, PATCH, bad_directive, internal, map, no_merge_key};
 use crate::error::PatchError;
-use crate::go_text;
 
 /// The list after the patch, by its merge key or, of scalars, as a set.
 pub(super) fn merge(original: Vec<Value>, patch: Vec<Value>, meta: Meta<'_>) -> Result<Vec<Value>, PatchError> {
@@ -104,10 +104,10 @@ pub(super) fn check_same_types(a: &[Value], b: &[Value]) -> Result<bool, PatchEr
                 return Err(PatchError::Unprocessable("lists of lists are not supported".to_owned()));
             }
             None => first = Some(item),
-            Some(first) if go_text::type_name(first) == go_text::type_name(item) => {}
+            Some(first) if go::type_name(first) == go::type_name(item) => {}
             Some(_) => {
                 let lists = Value::Array(vec![Value::Array(a.to_vec()), Value::Array(b.to_vec())]);
-                return internal(format!("list element types are not identical: {}", go_text::plain(&lists)));
+                return internal(format!("list element types are not identical: {}", go::plain(&lists)));
             }
         }
     }

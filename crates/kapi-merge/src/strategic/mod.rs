@@ -8,10 +8,10 @@ mod map;
 mod order;
 
 use kapi_schema::SchemaRef;
+use kapi_schema::go;
 use serde_json::{Map, Value};
 
 use crate::error::PatchError;
-use crate::go_text;
 
 const PATCH: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -24,7 +24,7 @@ pub fn strategic_merge(doc: &Value, patch: &Value, schema: SchemaRef<'_>) -> Res
         Value::Object(patch) => patch.clone(),
         Value::Null => Map::new(),
         other => {
-            let kind = go_text::json_kind(other);
+            let kind = go::json_type(other);
             let message = format!("json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}");
             return Err(PatchError::BadRequest(message));
         }
@@ -69,20 +69,20 @@ fn bad_format<T>(of: &str) -> Result<T, PatchError> {
 }
 
 fn no_merge_key(map: &Map<String, Value>, key: &str) -> PatchError {
-    let map = go_text::plain(&Value::Object(map.clone()));
+    let map = go::plain(&Value::Object(map.clone()));
     PatchError::Internal(format!("map: {map} does not contain declared merge key: {key}"))
 }
 
 fn not_a_map(value: &Value) -> PatchError {
-    let actual = go_text::type_name(value);
+    let actual = go::type_name(value);
     PatchError::Internal(format!("expected a map[string]interface {{}}, but received a {actual}"))
 }
 
 fn not_a_list(value: &Value) -> PatchError {
-    PatchError::Internal(format!("expected a []interface {{}}, but received a {}", go_text::type_name(value)))
+    PatchError::Internal(format!("expected a []interface {{}}, but received a {}", go::type_name(value)))
 }
 
 fn bad_directive(directive: &Value, map: Map<String, Value>) -> PatchError {
-    let (directive, map) = (go_text::string_verb(directive), go_text::plain(&Value::Object(map)));
+    let (directive, map) = (go::string_verb(directive), go::plain(&Value::Object(map)));
     PatchError::Internal(format!("unknown patch type: {directive} in map: {map}"))
 }

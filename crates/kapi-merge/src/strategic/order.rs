@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use kapi_schema::field::go_quote;
+use kapi_schema::go;
 use serde_json::{Map, Value};
 
 use super::list::{self, places};
 use super::map::without_directives;
 use super::{Meta, PATCH, SET_ORDER, bad_format, internal, no_merge_key, not_a_list, not_a_map};
 use crate::error::PatchError;
-use crate::go_text;
 
 /// What decides the order of a merged list.
 pub(super) struct Order<'a> {
@@ -43,10 +44,7 @@ pub(super) fn apply_set_orders(
         let change = as_list(patch.get(name))?;
         let field = meta.field(name);
         if field.schema.is_none() {
-            return internal(format!(
-                "unable to find api field in struct for the json field {}",
-                go_text::quoted(name)
-            ));
+            return internal(format!("unable to find api field in struct for the json field {}", go_quote(name)));
         }
         let key = field.merge_key();
         check_order(change.as_deref().unwrap_or_default(), &order, key)?;
@@ -137,7 +135,7 @@ fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), PatchE
     if wanted.peek().is_none() {
         return Ok(());
     }
-    let text = |items: &[Value]| go_text::plain(&Value::Array(items.to_vec()));
+    let text = |items: &[Value]| go::plain(&Value::Array(items.to_vec()));
     internal(format!("The order in patch list:\n{}\n doesn't match {SET_ORDER} list:\n{}\n", text(patch), text(order)))
 }
 

@@ -1,10 +1,10 @@
 //! How list items are told apart.
 
+use kapi_schema::field::go_quote;
 use serde_json::Value;
 
 use super::shape::{ListShape, MapShape};
 use crate::fields::PathElement;
-use crate::go_text;
 
 /// The path element of an item of a merging list: its keys, or its value if the list is a set.
 pub(crate) fn element_of(list: &ListShape<'_>, item: &Value) -> Result<PathElement, String> {
@@ -43,7 +43,7 @@ fn keyed_element(list: &ListShape<'_>, item: &Value) -> Result<PathElement, Stri
         }
     }
     if keys.is_empty() {
-        let names: Vec<_> = list.keys.iter().map(|key| go_text::quoted(key)).collect();
+        let names: Vec<_> = list.keys.iter().map(|key| go_quote(key)).collect();
         return Err(format!(
             "associative list with keys has an element that omits all key fields [{}] (and doesn't have default \
              values for any key fields)",

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use kapi_schema::go;
 use serde_json::{Map, Value};
 
 use super::Mismatches;
 use super::item::element_of;
 use super::shape::{Form, ListShape, MapShape, Scalar, Shape};
 use crate::fields::PathElement;
-use crate::go_text;
 
 /// Deeper values are refused: every walker recurses on them. JSON text is refused far earlier by its parser.
 const MAX_DEPTH: usize = 512;
@@ -43,12 +43,12 @@ impl Walker {
             Form::List(list) => match value {
                 Value::Null => Mismatches::default(),
                 Value::Array(items) => self.items(items, &list),
-                other => Mismatches::one(format!("expected list, got &{{{}}}", go_text::plain(other))),
+                other => Mismatches::one(format!("expected list, got &{{{}}}", go::plain(other))),
             },
             Form::Map(map) => match value {
                 Value::Null => Mismatches::default(),
                 Value::Object(fields) => self.fields(fields, &map),
-                other => Mismatches::one(format!("expected map, got &{{{}}}", go_text::plain(other))),
+                other => Mismatches::one(format!("expected map, got &{{{}}}", go::plain(other))),
             },
             Form::Nothing => Mismatches::one("schema error: invalid atom: inlined"),
         };
@@ -106,11 +106,11 @@ pub(super) fn check_scalar(scalar: Scalar, value: &Value) -> Option<String> {
         | (Scalar::Text, Value::String(_))
         | (Scalar::Flag, Value::Bool(_))
         | (Scalar::Any, Value::Number(_) | Value::String(_) | Value::Bool(_)) => None,
-        (Scalar::Number, _) => Some(format!("expected numeric (int or float), got {}", go_text::type_name(value))),
+        (Scalar::Number, _) => Some(format!("expected numeric (int or float), got {}", go::type_name(value))),
         (Scalar::Text, _) => {
-            Some(format!("expected string, got &value.valueUnstructured{{Value:{}}}", go_text::syntax(value)))
+            Some(format!("expected string, got &value.valueUnstructured{{Value:{}}}", go::syntax(value)))
         }
-        (Scalar::Flag, _) => Some(format!("expected boolean, got &{{{}}}", go_text::plain(value))),
-        (Scalar::Any, _) => Some(format!("expected any scalar, got &{{{}}}", go_text::plain(value))),
+        (Scalar::Flag, _) => Some(format!("expected boolean, got &{{{}}}", go::plain(value))),
+        (Scalar::Any, _) => Some(format!("expected any scalar, got &{{{}}}", go::plain(value))),
     }
 }

@@ -420,7 +420,7 @@ impl<'a> Checker<'a> {
         let (arg, sound): (_, fn(&str) -> bool) = match (function, target.is_some(), args.len()) {
             ("matches", true, 1) => (literal(args.first()), |text| gopattern::compile(text).is_ok()),
             ("matches", false, 2) => (literal(args.get(1)), |text| gopattern::compile(text).is_ok()),
-            ("duration", false, 1) => (literal(args.first()), |text| crate::duration::parse(text).is_some()),
+            ("duration", false, 1) => (literal(args.first()), |text| kernel::duration::GoDuration::parse(text).is_ok()),
             ("timestamp", false, 1) => (literal(args.first()), |text| super::time::parse_timestamp(text).is_some()),
             _ => return,
         };

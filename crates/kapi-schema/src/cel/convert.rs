@@ -1,10 +1,12 @@
 //! Conversions: `int('5')`, `string(1.5)`, `duration('1h')`.
 
+use kernel::duration::GoDuration;
+
 use super::eval::Evaluator;
 use super::library::text_cost;
 use super::time;
 use super::value::{Error, Evaluated, Val, fail};
-use crate::{duration, go};
+use crate::go;
 
 /// Calls a conversion; none if the name is not one's, or if the value is one only the libraries know.
 pub(super) fn call<'a>(run: &mut Evaluator<'a>, name: &str, values: &[Val<'a>]) -> Option<Evaluated<'a>> {
@@ -112,7 +114,7 @@ fn to_string<'a>(value: &Val<'a>) -> Evaluated<'a> {
 
 /// CEL prints durations in seconds alone.
 pub(super) fn seconds(nanos: i64) -> String {
-    let printed = duration::format(nanos % 1_000_000_000);
+    let printed = GoDuration(nanos % 1_000_000_000).to_string();
     let fraction = printed.trim_start_matches('-');
     if nanos % 1_000_000_000 == 0 || !fraction.ends_with('s') {
         return format!("{}s", nanos / 1_000_000_000);
@@ -148,9 +150,9 @@ fn to_timestamp<'a>(value: &Val<'a>) -> Evaluated<'a> {
 fn to_duration<'a>(value: &Val<'a>) -> Evaluated<'a> {
     match value {
         Val::Duration(nanos) => Ok(Val::Duration(*nanos)),
-        Val::String(text) => match duration::parse(text) {
-            Some(nanos) => Ok(Val::Duration(nanos)),
-            None => impossible(value, "google.protobuf.Duration"),
+        Val::String(text) => match GoDuration::parse(text) {
+            Ok(GoDuration(nanos)) => Ok(Val::Duration(nanos)),
+            Err(_) => impossible(value, "google.protobuf.Duration"),
         },
         Val::Int(nanos) => Ok(Val::Duration(*nanos)),
         _ => Err(Error::NoSuchOverload),

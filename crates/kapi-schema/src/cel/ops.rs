@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kernel::duration::GoDuration;
+
 use super::value::{Error, Evaluated, Key, Val, fail};
+use crate::go;
 use crate::schema::ListType;
-use crate::{duration, go};
 
 fn overflow<'a>(result: Option<i64>) -> Evaluated<'a> {
     result.map(Val::Int).ok_or_else(|| Error::Message("integer overflow".into()))
@@ -123,7 +125,7 @@ pub(super) fn print(value: &Val<'_>) -> String {
         Val::Uint(uint) => uint.to_string(),
         Val::Double(double) => go::float_v(*double),
         Val::String(text) => text.to_string(),
-        Val::Duration(nanos) => duration::format(*nanos),
+        Val::Duration(nanos) => GoDuration(*nanos).to_string(),
         Val::Timestamp(time) => super::time::print(*time),
         Val::Type(name) => name.to_string(),
         other => other.type_name().to_string(),

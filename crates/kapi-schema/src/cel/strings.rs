@@ -3,7 +3,7 @@
 use super::eval::Evaluator;
 use super::library::text_cost;
 use super::value::{Error, Evaluated, Val, fail};
-use crate::field::go_quote;
+use crate::field::quote;
 
 /// Calls a string function; none if the name is not one's.
 pub(super) fn call<'a>(run: &mut Evaluator<'a>, name: &str, values: &[Val<'a>]) -> Option<Evaluated<'a>> {
@@ -72,7 +72,7 @@ fn plain<'a>(name: &str, text: &str, args: &[Val<'a>]) -> Option<Evaluated<'a>> 
             Some(Ok(args)) => super::format::format(text, &args),
             _ => Err(Error::NoSuchOverload),
         },
-        ("strings.quote", []) => Ok(Val::text(go_quote(text))),
+        ("strings.quote", []) => Ok(Val::text(quote(text, |_| false))),
         _ => return None,
     })
 }

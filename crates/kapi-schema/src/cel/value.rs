@@ -9,6 +9,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
+use kernel::duration::GoDuration;
 use kube_cel::cel::Value as Foreign;
 use serde_json::{Map, Value};
 
@@ -124,9 +125,9 @@ impl<'a> Val<'a> {
                     Ok(bytes) => Ok(Self::Bytes(bytes.into())),
                     Err(_) => fail(format!("Invalid byte formatted string: {text}, err: illegal base64 data")),
                 },
-                Some("duration") => match crate::duration::parse(text) {
-                    Some(nanos) => Ok(Self::Duration(nanos)),
-                    None => fail(format!("Invalid duration: {text}")),
+                Some("duration") => match GoDuration::parse(text) {
+                    Ok(GoDuration(nanos)) => Ok(Self::Duration(nanos)),
+                    Err(_) => fail(format!("Invalid duration: {text}")),
                 },
                 Some("date" | "date-time") => match time::parse_lenient(text) {
                     Some(timestamp) => Ok(Self::Timestamp(timestamp)),

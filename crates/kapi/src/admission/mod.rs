@@ -87,7 +87,7 @@ pub(crate) async fn mutate(
     built_in(call, operation, object, old).await?;
     let mut changed = false;
     if webhooks::may_mutate(call) {
-        let mut rounds = webhooks::Rounds::default();
+        let mut rounds = webhooks::Rounds::of(call);
         webhooks::mutate(call, operation, object, old, &mut rounds, false).await?;
         changed = rounds.needs_another();
         if changed {
@@ -103,6 +103,23 @@ pub(crate) async fn mutate(
         identity::check_rbac(call, object, old)?;
     }
     Ok(changed)
+}
+
+/// Lets webhooks judge what is posted to a subresource and stored nowhere: first those that may change it.
+pub(crate) async fn mutate_posted(call: &mut Call, object: &mut Value) -> Result<(), Status> {
+    if webhooks::may_mutate(call) {
+        let mut rounds = webhooks::Rounds::of(call);
+        webhooks::mutate(call, Operation::Create, object, None, &mut rounds, false).await?;
+        if rounds.needs_another() {
+            webhooks::mutate(call, Operation::Create, object, None, &mut rounds, true).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Then those that may only refuse it.
+pub(crate) async fn validate_posted(call: &mut Call, object: &Value) -> Result<(), Status> {
+    webhooks::validate(call, Operation::Create, Some(object), None).await
 }
 
 /// What the server itself does to objects before webhooks see them.

@@ -86,7 +86,10 @@ async fn delete_one(call: &mut Call, options: &DeleteOptions) -> Result<Deleted,
         let entry = read::required(&call.api, &call.served, &namespace, &name)?;
         let live = object::parse(&entry.bytes)?;
         options.preconditions.check(&call.served, &live)?;
-        admission::validate(call, Operation::Delete, None, Some(&live)).await?;
+        // An eviction has been admitted as such.
+        if call.target.subresource.is_empty() {
+            admission::validate(call, Operation::Delete, None, Some(&live)).await?;
+        }
         let next = plan(&call.served, &live, options, &call.timestamp());
         let unmarked = call.served.is("", "Pod") && !object::is_deleting(&live);
         if matches!(next, Next::Remove) && !options.dry_run && (unmarked || waits_gracefully(&live)) {

@@ -75,7 +75,7 @@ async fn subresource(method: &Method, call: &mut Call) -> Result<Answer, Status>
         ("scale", "GET") => scale::get(call),
         ("scale", "PUT") => scale::update(call).await,
         ("scale", "PATCH") => scale::patch(call).await,
-        ("token", "POST") => token::create(call),
+        ("token", "POST") => token::create(call).await,
         ("log", "GET") => log::read(call),
         ("binding", "POST") => parts::bind(call).await,
         ("eviction", "POST") => parts::evict(call).await,

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::update::{self, check_identity};
 use super::{delete, patch};
+use crate::admission;
 use crate::call::{Answer, Call};
 use crate::decode::{self, Format};
 use crate::object;
@@ -129,16 +130,23 @@ fn set_condition(pod: &mut Value, name: &str, now: &str) {
 /// `pods/x/eviction`: deletes a pod if no disruption budget forbids it.
 pub(super) async fn evict(call: &mut Call) -> Result<Answer, Status> {
     let format = Format::of(call.header(http::header::CONTENT_TYPE))?;
-    let eviction = decode::read(&call.body, format).map_err(Status::bad_request)?.value;
+    let mut eviction = decode::read(&call.body, format).map_err(Status::bad_request)?.value;
+    if object::namespace(&eviction).is_empty() {
+        object::set_meta(&mut eviction, "namespace", call.target.namespace.as_str());
+    }
+    if let Some(schema) = kapi_kinds::schema("policy", "v1", "Eviction") {
+        write::track_as(call, &mut eviction, "policy/v1", schema.root(), Aspect::Part("eviction"))?;
+    }
+    admission::mutate_posted(call, &mut eviction).await?;
     if object::name(&eviction) != call.target.name {
         return Err(Status::bad_request("name in URL does not match name in Eviction object"));
     }
+    admission::validate_posted(call, &eviction).await?;
     let entry = read::required(&call.api, &call.served, &call.target.namespace, &call.target.name)?;
     let pod = object::parse(&entry.bytes)?;
     if !call.dry_run()? {
         super::disruption::spend(call, &pod).await?;
     }
-    call.target.subresource.clear();
     let options = eviction.get("deleteOptions").cloned().unwrap_or_else(|| json!({}));
     call.body = options.to_string().into();
     call.headers.remove(http::header::CONTENT_TYPE);

@@ -50,7 +50,7 @@ pub(crate) async fn patch(call: &mut Call, aspect: Aspect) -> Result<Answer, Sta
         let shown = read::shown_value(&call.served, live.clone());
         let patched = patched(kind, &shown, &body, call)?;
         let printed = match kind {
-            PatchType::Strategic => patch_document(&body).ok().map(|patch| kapi_merge::go_text::plain(&patch)),
+            PatchType::Strategic => patch_document(&body).ok().map(|patch| kapi_schema::go::plain(&patch)),
             _ => None,
         };
         let new = write::typed_patch(call, patched, printed)?;

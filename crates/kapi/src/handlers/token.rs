@@ -1,18 +1,20 @@
 //! `serviceaccounts/x/token`: tokens for ServiceAccounts.
 
 use kapi_auth::{TokenRequest, create_token};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::admission;
 use crate::call::{Answer, Call};
 use crate::decode::{self, Format};
+use crate::object;
+use crate::read;
 use crate::status::Status;
 use crate::write::{self, Aspect, new_uid};
 
 /// How long a token lives that asks for nothing else.
 const DEFAULT_SECONDS: i64 = 3600;
 
-pub(super) fn create(call: &mut Call) -> Result<Answer, Status> {
+pub(super) async fn create(call: &mut Call) -> Result<Answer, Status> {
     let format = Format::of(call.header(http::header::CONTENT_TYPE))?;
     let mut object = decode::read(&call.body, format).map_err(Status::bad_request)?.value;
     check_kind(&object)?;
@@ -21,6 +23,15 @@ pub(super) fn create(call: &mut Call) -> Result<Answer, Status> {
     }
     track(call, &mut object)?;
     admission::check_token(call, &object)?;
+    for (field, value) in [("name", call.target.name.clone()), ("namespace", call.target.namespace.clone())] {
+        if object::meta(&object, field).is_empty() {
+            object::set_meta(&mut object, field, value);
+        }
+    }
+    admission::mutate_posted(call, &mut object).await?;
+    let account = read::required(&call.api, &call.served, &call.target.namespace, &call.target.name)?;
+    let judged = as_judged(call, &object, &object::parse(&account.bytes)?);
+    admission::validate_posted(call, &judged).await?;
     let auth = &call.api.auth;
     let issuer = auth.issuer.as_ref().ok_or_else(|| Status::internal("this API signs no ServiceAccount tokens"))?;
     let request = TokenRequest {
@@ -35,6 +46,19 @@ pub(super) fn create(call: &mut Call) -> Result<Answer, Status> {
     let outcome = create_token(&request, issuer, auth.objects())?;
     call.warnings.extend(outcome.warnings);
     Ok(Answer::Plain { code: 201, value: outcome.object })
+}
+
+/// The request as it is judged: with everything but the token.
+fn as_judged(call: &Call, object: &Value, account: &Value) -> Value {
+    let mut judged = object.clone();
+    object::copy_meta(&mut judged, account, "uid");
+    object::set_meta(&mut judged, "creationTimestamp", call.timestamp());
+    if judged["spec"]["audiences"].as_array().is_none_or(Vec::is_empty) {
+        judged["spec"]["audiences"] = call.api.auth.authenticator.audiences.clone().into();
+    }
+    judged["spec"]["boundObjectRef"] = object.pointer("/spec/boundObjectRef").cloned().unwrap_or_default();
+    judged["status"] = json!({"token": "", "expirationTimestamp": null});
+    judged
 }
 
 fn check_kind(object: &Value) -> Result<(), Status> {

@@ -25,6 +25,8 @@ const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 /// How long a watch lasts that names no time, at least; clients reconnect, and a spread avoids that all do at once.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+/// No clock reaches as far as somebody may ask for.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// What happened, as watchers are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,10 +81,7 @@ pub(crate) fn watch(call: &mut Call) -> Result<Answer, Status> {
     let bookmarks = query.get("allowWatchBookmarks").is_some_and(|value| value == "true" || value == "1");
     check_options(query)?;
     let asked = query.get("resourceVersion").map(parse_revision).transpose()?.unwrap_or(0);
-    let timeout = match query.number("timeoutSeconds")? {
-        Some(seconds) if seconds > 0 => Duration::from_secs(seconds.unsigned_abs()),
-        _ => DEFAULT_TIMEOUT + Duration::from_secs(call.api.store.revision() % 1800),
-    };
+    let timeout = timeout(query.number("timeoutSeconds")?, call.api.store.revision());
     let now = Instant::now();
     let mut watch = Watch {
         served: Arc::clone(&call.served),
@@ -133,6 +132,14 @@ pub(crate) fn watch(call: &mut Call) -> Result<Answer, Status> {
 async fn ended(ending: &mut tokio::sync::watch::Receiver<bool>) {
     // Without a sender there is no front end either.
     let _ = ending.wait_for(|ending| *ending).await;
+}
+
+/// How long a watch lasts that asked for so many seconds; `spread` tells apart those that asked for none.
+fn timeout(asked: Option<i64>, spread: u64) -> Duration {
+    match asked {
+        Some(seconds) if seconds > 0 => Duration::from_secs(seconds.unsigned_abs()).min(LONGEST_TIMEOUT),
+        _ => DEFAULT_TIMEOUT + Duration::from_secs(spread % 1800),
+    }
 }
 
 impl Watch {
@@ -276,4 +283,20 @@ fn check_options(query: &Query) -> Result<(), Status> {
         }
     }
     if errors.is_empty() { Ok(()) } else { Err(Status::invalid("meta.k8s.io", "ListOptions", "", &errors)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn watches_end_at_a_time_that_clocks_know() {
+        for (asked, seconds) in
+            [(None, 1805), (Some(-1), 1805), (Some(0), 1805), (Some(7), 7), (Some(i64::MAX), 31_536_000)]
+        {
+            let lasts = timeout(asked, 5);
+            assert_eq!(lasts.as_secs(), seconds, "{asked:?}");
+            assert!(Instant::now().checked_add(lasts).is_some(), "{asked:?}");
+        }
+    }
 }

@@ -38,7 +38,7 @@ pub(super) enum Place {
     Service { namespace: String, name: String, port: u16, path: String },
 }
 
-type Hooks = Arc<Vec<Arc<Hook>>>;
+pub(super) type Hooks = Arc<Vec<Arc<Hook>>>;
 
 /// The webhooks of one API, those of either kind in the order they are called.
 #[derive(Default)]

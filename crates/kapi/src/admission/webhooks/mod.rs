@@ -51,6 +51,9 @@ impl Subject<'_> {
     }
 
     fn shown(&self, object: &Value, seen: &Served) -> Value {
+        if posted_kind(self.subresource).is_some() {
+            return object.clone();
+        }
         let object = read::convert(seen, object.clone(), &seen.api_version);
         match self.subresource {
             "scale" => handlers::scale_of(seen, &object).unwrap_or(object),
@@ -59,9 +62,10 @@ impl Subject<'_> {
     }
 }
 
-/// Which webhooks were called, over both rounds.
-#[derive(Default)]
+/// Which webhooks are called, over both rounds.
 pub(super) struct Rounds {
+    /// All there were at the beginning: they are told apart by their place, which changes with every configuration.
+    hooks: index::Hooks,
     /// Called so far, of those that want to be called again if something changes after them.
     called: Vec<usize>,
     /// To be called again.
@@ -70,6 +74,11 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
+    pub(super) fn of(call: &Call) -> Self {
+        let hooks = call.api.admission.webhooks.mutating();
+        Self { hooks, called: Vec::new(), again: HashSet::new(), changed: false }
+    }
+
     /// Whether a second round is due.
     pub(super) fn needs_another(&self) -> bool {
         self.changed
@@ -95,7 +104,7 @@ pub(super) async fn mutate(
     rounds: &mut Rounds,
     second: bool,
 ) -> Result<(), Status> {
-    let hooks = call.api.admission.webhooks.mutating();
+    let hooks = Arc::clone(&rounds.hooks);
     let target = call.target.clone();
     let dry_run = call.dry_run()?;
     let binding = posted_binding(call);
@@ -210,6 +219,9 @@ fn patched(call: &Call, subject: &Subject<'_>, seen: &Served, patch: &[u8]) -> R
         kapi_merge::PatchError::Unprocessable(why) => Status::internal(answer::explain_patch(&shown, patch, &why)),
         other => Status::internal(other),
     })?;
+    if posted_kind(subject.subresource).is_some() {
+        return Ok(changed);
+    }
     if subject.subresource == "scale" {
         let mut object = subject.object.cloned().unwrap_or_default();
         handlers::set_scale(&call.served, &mut object, &changed);
@@ -226,6 +238,16 @@ fn keep_place(call: &Call, object: &Value) -> Result<(), Status> {
         ));
     }
     Ok(())
+}
+
+/// The kind that is posted to a subresource, where that is another than the resource's: group, version and kind.
+pub(super) fn posted_kind(subresource: &str) -> Option<(&'static str, &'static str, &'static str)> {
+    match subresource {
+        "binding" => Some(("", "v1", "Binding")),
+        "eviction" => Some(("policy", "v1", "Eviction")),
+        "token" => Some(("authentication.k8s.io", "v1", "TokenRequest")),
+        _ => None,
+    }
 }
 
 /// Putting a pod on a node changes the pod, but what is admitted is the Binding that was posted.

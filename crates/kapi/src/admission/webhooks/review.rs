@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::Operation;
 use super::super::fields::{present, text};
-use super::Subject;
+use super::{Subject, posted_kind};
 use crate::call::Call;
 use crate::registry::Served;
 use crate::status::{Cause, Details, Status};
@@ -21,12 +21,13 @@ pub(super) struct Verdict {
 
 /// The review of a write, for a webhook that sees the kind as `seen` serves it.
 pub(super) fn request(call: &Call, subject: &Subject<'_>, seen: &Served, uid: &str) -> Value {
-    let kind = |served: &Served| match call.target.subresource.as_str() {
-        "scale" => json!({"group": "autoscaling", "version": "v1", "kind": "Scale"}),
-        "binding" => json!({"group": "", "version": "v1", "kind": "Binding"}),
-        _ => json!({
-            "group": &*served.resource.group, "version": &*served.resource.version, "kind": &*served.resource.kind,
-        }),
+    let kind = |served: &Served| {
+        let resource = &served.resource;
+        let (group, version, kind) = match call.target.subresource.as_str() {
+            "scale" => ("autoscaling", "v1", "Scale"),
+            part => posted_kind(part).unwrap_or((&resource.group, &resource.version, &resource.kind)),
+        };
+        json!({"group": group, "version": version, "kind": kind})
     };
     let resource = |served: &Served| {
         json!({
