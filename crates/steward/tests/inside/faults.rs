@@ -1,0 +1,52 @@
+//! A network that breaks.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use kube::Client;
+use kube::client::Body;
+
+/// When the connection of the n-th request breaks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fault {
+    /// Before the request arrives.
+    Before(usize),
+    /// Before the answer does.
+    After(usize),
+}
+
+/// A client that reaches the API up to the fault, and never again afterwards.
+pub(crate) fn breaking(client: &Client, fault: Fault) -> Client {
+    let (client, sent) = (client.clone(), Arc::new(AtomicUsize::new(0)));
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let (client, number) = (client.clone(), sent.fetch_add(1, Ordering::SeqCst));
+        async move {
+            let broken = || kube::Error::Service("the connection broke".into());
+            match fault {
+                Fault::Before(last) if number >= last => Err(broken()),
+                Fault::After(last) if number > last => Err(broken()),
+                Fault::After(last) if number == last => client.send(request).await.and(Err(broken())),
+                _ => client.send(request).await,
+            }
+        }
+    });
+    Client::new(service, "default")
+}
+
+/// Does something with the connection broken after every single request in turn, until it goes through. Gives back how
+/// many requests that takes.
+pub(crate) async fn at_every_request<T, E, F: Future<Output = Result<T, E>>>(
+    client: &Client,
+    mut attempt: impl FnMut(Client) -> F,
+) -> usize {
+    for number in 0.. {
+        let before = attempt(breaking(client, Fault::Before(number))).await.is_ok();
+        let after = attempt(breaking(client, Fault::After(number))).await.is_ok();
+        if before && after {
+            return number;
+        }
+        assert!(number < 200, "it never goes through");
+    }
+    0
+}
