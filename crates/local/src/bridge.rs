@@ -10,16 +10,12 @@ use ipnet::IpNet;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-/// Marks routes of this program among those of others.
-const ROUTE_PROTOCOL: &str = "244";
-
 /// A bridge with the networks of pods on it.
 #[derive(Clone, Debug)]
 pub struct Bridge {
     name: String,
     pods: IpNet,
     gateway: IpAddr,
-    local: Vec<IpNet>,
 }
 
 /// The network cannot be changed as needed.
@@ -44,21 +40,21 @@ pub enum BridgeError {
 impl Bridge {
     /// Makes the bridge, and this machine answer for all addresses of the ranges `local`. What an earlier process left is
     /// removed first.
-    pub async fn up(name: &str, pods: IpNet, local: Vec<IpNet>) -> Result<Self, BridgeError> {
+    pub async fn up(name: &str, pods: IpNet, local: &[IpNet]) -> Result<Self, BridgeError> {
         let gateway = pods.hosts().next().filter(|_| pods.hosts().nth(1).is_some()).ok_or(BridgeError::Small(pods))?;
-        let bridge = Self { name: name.to_owned(), pods, gateway, local };
+        let bridge = Self { name: name.to_owned(), pods, gateway };
         bridge.down().await?;
         let mut commands = vec![
             format!("link add {name} type bridge"),
             format!("addr add {gateway}/{} dev {name}", pods.prefix_len()),
             format!("link set {name} up"),
         ];
-        commands.extend(bridge.local.iter().map(|range| format!("route add {}", local_route(range))));
+        commands.extend(local.iter().map(|range| format!("route add {}", bridge.local_route(range))));
         ip(&[], &commands).await?;
         Ok(bridge)
     }
 
-    /// Removes the bridge and every network on it.
+    /// Removes the bridge and every network on it. Routes go with it.
     pub async fn down(&self) -> Result<(), BridgeError> {
         let found = output(&["netns", "list"]).await?;
         let prefix = self.namespace("");
@@ -68,18 +64,7 @@ impl Bridge {
         if output(&["-o", "link", "show", "type", "bridge"]).await?.contains(&format!(" {}:", self.name)) {
             commands.push(format!("link del {}", self.name));
         }
-        let routes = output(&["route", "show", "table", "local", "proto", ROUTE_PROTOCOL]).await?;
-        for route in routes.lines().filter_map(|line| line.split_whitespace().nth(1)) {
-            let range = route.parse::<IpNet>().or_else(|_| route.parse::<IpAddr>().map(IpNet::from));
-            if range.is_ok_and(|range| self.is_ours(&range)) {
-                commands.push(format!("route del local {route} dev lo proto {ROUTE_PROTOCOL}"));
-            }
-        }
         ip(&["-force"], &commands).await
-    }
-
-    fn is_ours(&self, range: &IpNet) -> bool {
-        self.local.contains(range) || self.pods.contains(range)
     }
 
     /// The address of the bridge, by which pods reach everything else.
@@ -119,21 +104,22 @@ impl Bridge {
 
     /// Makes this machine itself answer for the address of a pod that runs in this process.
     pub(crate) async fn answer_for(&self, address: IpAddr) -> Result<(), BridgeError> {
-        ip(&[], &[format!("route replace {}", local_route(&IpNet::from(address)))]).await
+        ip(&[], &[format!("route replace {}", self.local_route(&IpNet::from(address)))]).await
     }
 
     /// Ends that.
     pub(crate) async fn forget(&self, address: IpAddr) -> Result<(), BridgeError> {
-        ip(&["-force"], &[format!("route del {}", local_route(&IpNet::from(address)))]).await
+        ip(&["-force"], &[format!("route del {}", self.local_route(&IpNet::from(address)))]).await
+    }
+
+    /// A route that makes this machine answer for a range. It belongs to the bridge, and goes with it.
+    fn local_route(&self, range: &IpNet) -> String {
+        format!("local {range} dev {}", self.name)
     }
 
     fn namespace(&self, pod: &str) -> String {
         format!("{}-{pod}", self.name)
     }
-}
-
-fn local_route(range: &IpNet) -> String {
-    format!("local {range} dev lo proto {ROUTE_PROTOCOL}")
 }
 
 /// Names of links have 15 characters at most; these are 48 random bits of the pod's UID.

@@ -105,7 +105,11 @@ pub fn start(watches: &Watches, clock: Clock, metrics: &Metrics, settings: Setti
     let client = watches.client().clone();
     let pods = watches.of::<Pod>();
     let queue = Queue::default();
-    let pool = Arc::new(Mutex::new(Pool::new(settings.pods.told)));
+    let mut pool = Pool::new(settings.pods.told);
+    if let Some(bridge) = &settings.bridge {
+        pool.hold(bridge.gateway(), "the bridge");
+    }
+    let pool = Arc::new(Mutex::new(pool));
     let (held, queued, node) = (Arc::clone(&pool), queue.clone(), settings.node.clone());
     pods.on_change(move |before, after| {
         let ours: Vec<_> = before.into_iter().chain(after).filter(|pod| is_bound(pod, &node)).collect();

@@ -16,9 +16,9 @@ use kapi_store::Store;
 use kube::api::PostParams;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client, Resource};
-use local::PodAddresses;
 use local::agent::{self, Agent, Backoff, Controllers, Programs, Simulation};
 use local::network::{self, Network};
+use local::{Bridge, PodAddresses};
 use pki::{ClusterPki, KubeconfigRequest, Subject, SystemKeys};
 use runtime::{Clock, Metrics, Watches};
 use serde::Serialize;
@@ -31,7 +31,7 @@ pub(crate) const NAMESPACE: &str = "tenants";
 pub(crate) const NODE: &str = "here";
 
 /// Longer than anything takes that comes at all.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One machine. What it runs ends with it.
 pub(crate) struct Machine {
@@ -44,7 +44,26 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
+    /// A machine whose pods listen on loopback addresses.
     pub(crate) async fn new() -> Self {
+        let bound = range([127, 100]);
+        // The same place among private addresses.
+        let told = IpNet::new(IpAddr::V4(std::net::Ipv4Addr::from_bits(octets(bound) & 0x00ff_ffff | 10 << 24)), 24);
+        let pods = PodAddresses { told: told.unwrap(), bound };
+        let network = network::Settings { load_balancers: range([127, 150]), pods, node_address: None };
+        Self::with(network, range([127, 200]), None).await
+    }
+
+    /// A machine whose pods have networks of their own. Needs root.
+    pub(crate) async fn bridged(name: &str) -> Self {
+        let (pods, services, balancers) = (range([10, 100]), range([10, 150]), range([10, 200]));
+        let pods = PodAddresses::direct(pods);
+        let bridge = Bridge::up(&bridge_name(name), pods.told, &[services, balancers]).await.unwrap();
+        let network = network::Settings { load_balancers: balancers, pods, node_address: None };
+        Self::with(network, services, Some(Arc::new(bridge))).await
+    }
+
+    async fn with(network: network::Settings, services: IpNet, bridge: Option<Arc<Bridge>>) -> Self {
         let plane = Plane::new(Store::in_memory().unwrap());
         plane.run_controllers(kapi::Controllers::default());
         let pki = ClusterPki::generate(Timestamp::now(), &SystemKeys).unwrap();
@@ -53,7 +72,7 @@ impl Machine {
             service_account_key: Some(Arc::new(pki.service_account_key)),
             ..kapi::Security::default()
         };
-        let options = kapi::Options { service_cidr: range(200).to_string(), security, ..kapi::Options::default() };
+        let options = kapi::Options { service_cidr: services.to_string(), security, ..kapi::Options::default() };
         let management = plane.api("management", options).await.unwrap();
         let user = kapi::User {
             name: "test".into(),
@@ -62,21 +81,16 @@ impl Machine {
         };
         let client = Client::new(management.service_for(Peer { user: Some(user), ..Peer::default() }), "default");
         let directory = tempfile::tempdir().unwrap();
-        let bound = range(100);
-        // The same place among private addresses.
-        let told = IpNet::new(IpAddr::V4(std::net::Ipv4Addr::from_bits(octets(bound) & 0x00ff_ffff | 10 << 24)), 24);
-        let pods = PodAddresses { told: told.unwrap(), bound };
         let settings = agent::Settings {
             node: NODE.into(),
-            address: IpAddr::from([127, 0, 0, 1]),
-            pods,
+            address: bridge.as_ref().map_or(IpAddr::from([127, 0, 0, 1]), |bridge| bridge.gateway()),
+            pods: network.pods,
             capacity: BTreeMap::from([("pods".to_owned(), "110".to_owned())]),
             version: "v1.34.4".into(),
             directory: directory.path().to_owned(),
-            bridge: None,
+            bridge,
             backoff: Backoff { first: Duration::from_millis(20), ..Backoff::default() },
         };
-        let network = network::Settings { load_balancers: range(150), pods, node_address: None };
         let machine = Self { plane, client, settings, network, _management: management, directory };
         let namespace: Namespace = object(json!({"metadata": {"name": NAMESPACE}}));
         machine.all::<Namespace>().create(&PostParams::default(), &namespace).await.unwrap();
@@ -93,6 +107,10 @@ impl Machine {
     pub(crate) fn agent(&self, programs: Programs) -> Agent {
         let watches = Watches::new(self.client.clone());
         agent::start(&watches, clock(), &Metrics::default(), self.settings.clone(), programs)
+    }
+
+    pub(crate) fn bridge_name(&self, name: &str) -> String {
+        bridge_name(name)
     }
 
     pub(crate) fn network(&self) -> Network {
@@ -153,6 +171,21 @@ impl Machine {
             }
             assert!(begin.elapsed() < PATIENCE, "no event {reason} about {name}");
             tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl Drop for Machine {
+    /// A test that failed leaves no bridge behind.
+    fn drop(&mut self) {
+        if let Some(bridge) = self.settings.bridge.clone() {
+            let down = move || {
+                tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()?
+                    .block_on(async { bridge.down().await.map_err(std::io::Error::other) })
+            };
+            let _ = std::thread::spawn(down).join();
         }
     }
 }
@@ -295,10 +328,15 @@ fn lifetime() -> pki::Validity {
     pki::validity_from(Timestamp::now(), SignedDuration::from_hours(1))
 }
 
+/// The name of a bridge that no other test process has.
+fn bridge_name(name: &str) -> String {
+    format!("bt{name}{}", std::process::id())
+}
+
 /// A range that no other test of this or another process has.
-fn range(base: u8) -> IpNet {
+fn range([first, second]: [u8; 2]) -> IpNet {
     static NUMBERS: AtomicU8 = AtomicU8::new(0);
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed) % 48;
     let process = std::process::id().to_le_bytes()[0];
-    IpNet::new(IpAddr::from([127, base + number, process, 0]), 24).unwrap()
+    IpNet::new(IpAddr::from([first, second + number, process, 0]), 24).unwrap()
 }
