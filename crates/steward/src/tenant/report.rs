@@ -153,7 +153,7 @@ fn storage(observed: &Observed, done: &Done, before: Option<StorageReport>) -> O
             let place = observed.place();
             let known = before.setup.filter(|setup| setup.schema.as_ref() == Some(&place.schema));
             let known = known.and_then(|setup| setup.last_update);
-            let made = done.store_set_up.then(|| Time(observed.now));
+            let made = done.store_set_up.then_some(Time(observed.now));
             Some(StorageReport {
                 driver: Some(shared.kind),
                 data_store_name: Some(shared.name.clone()),

@@ -57,7 +57,7 @@ impl ControllerPrograms {
 impl Program for ControllerPrograms {
     fn start(&self, launch: Launch, control: Control) -> BoxFuture<'_, Result<Running, NotStarted>> {
         async move {
-            let peer = identity(&launch).map_err(|message| NotStarted::Exited(Exit::failed(message)))?;
+            let peer = identity(&launch, self.role).map_err(|message| NotStarted::Exited(Exit::failed(message)))?;
             let Some(name) = super::api_server::name_in(&launch) else {
                 let message = "there is no kube-apiserver in this pod; embedded controllers run beside one";
                 return Err(NotStarted::Exited(Exit::failed(message)));
@@ -97,12 +97,24 @@ async fn started(mut apis: watch::Receiver<HashMap<String, Api>>, pod: &str) -> 
 }
 
 /// Who the controllers are: the client certificate of their kubeconfig.
-fn identity(launch: &Launch) -> Result<Peer, String> {
+fn identity(launch: &Launch, role: ControllerRole) -> Result<Peer, String> {
     let flags = Flags::parse(launch.words.iter().map(String::as_str));
     let path = flags.get("kubeconfig").ok_or("the flag --kubeconfig is missing")?;
     let text = launch.read_text(path)?;
     let certificates = client_certificates(&text).ok_or_else(|| format!("{path} holds no client certificate"))?;
-    Ok(Peer { certificates: certificates.into(), ..Peer::default() })
+    match role {
+        ControllerRole::Scheduler => Ok(Peer { certificates: certificates.into(), ..Peer::default() }),
+        ControllerRole::ControllerManager => Ok(all_accounts(&certificates)),
+    }
+}
+
+/// kube-controller-manager makes itself tokens of one account per controller, which together may do nearly everything. Here
+/// they are one client, which acts for all of them under the name in its certificate.
+fn all_accounts(certificates: &[Vec<u8>]) -> Peer {
+    let leaf = certificates.first().and_then(|der| pki::Certificate::from_der(der).ok());
+    let name = leaf.map(|leaf| leaf.subject().common_name.clone()).unwrap_or_default();
+    let groups = ["system:masters", "system:authenticated"].map(str::to_owned).into();
+    Peer { user: Some(kapi::User { name, groups, ..kapi::User::default() }), ..Peer::default() }
 }
 
 /// The client certificate of the first user of a kubeconfig, and its chain, DER.
