@@ -1,0 +1,348 @@
+//! Hosted control planes as a user of `butler up` meets them.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop")]
+
+// The tests use different halves of it.
+#[allow(dead_code)]
+mod common;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use butler_api::shared::ConditionStatus;
+use butler_api::steward::TenantControlPlane;
+use butler_api::steward::tenant_control_plane::ControlPlaneState;
+use common::{Butler, client};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret, Service};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::runtime::wait::await_condition;
+use kube::{Api, Client, Config, ResourceExt};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+
+/// Longer than anything takes that comes at all, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A Butler with the control planes of one namespace.
+struct Platform {
+    client: Client,
+    planes: Api<TenantControlPlane>,
+    secrets: Api<Secret>,
+}
+
+impl Platform {
+    async fn on(data: &Path) -> Self {
+        let client = client(data).await;
+        let planes = Api::namespaced(client.clone(), "default");
+        Self { secrets: Api::namespaced(client.clone(), "default"), planes, client }
+    }
+
+    async fn create(&self, name: &str, spec: Value) -> TenantControlPlane {
+        let object = json!({
+            "apiVersion": "steward.butlerlabs.dev/v1alpha1", "kind": "TenantControlPlane",
+            "metadata": {"name": name}, "spec": spec,
+        });
+        self.planes.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap()
+    }
+
+    async fn patch(&self, name: &str, change: Value) {
+        self.planes.patch(name, &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
+    }
+
+    /// Waits until a control plane is as `wanted`.
+    async fn until(
+        &self,
+        name: &str,
+        wanted: impl Fn(&TenantControlPlane) -> bool + Send + Sync,
+    ) -> TenantControlPlane {
+        let matches = |object: Option<&TenantControlPlane>| object.is_some_and(&wanted);
+        // On the heap: a test's stack is small, and these futures hold whole objects.
+        match tokio::time::timeout(PATIENCE, Box::pin(await_condition(self.planes.clone(), name, matches))).await {
+            Ok(found) => found.unwrap().unwrap(),
+            Err(_) => panic!("it is {:#?}", self.planes.get(name).await.unwrap().status),
+        }
+    }
+
+    async fn ready(&self, name: &str) -> TenantControlPlane {
+        let current = |object: &TenantControlPlane| {
+            let status = object.status.as_ref().unwrap();
+            status.observed_generation == object.metadata.generation
+                && status.conditions.iter().any(|c| c.type_ == "Ready" && c.status == ConditionStatus::True)
+                && status.conditions.iter().any(|c| c.type_ == "Progressing" && c.status == ConditionStatus::False)
+        };
+        Box::pin(self.until(name, |object| object.status.is_some() && current(object))).await
+    }
+
+    async fn state(&self, name: &str, state: ControlPlaneState) -> TenantControlPlane {
+        Box::pin(self.until(name, |object| state_of(object) == Some(state))).await
+    }
+
+    async fn kubeconfig(&self, name: &str) -> Kubeconfig {
+        let secret = self.secrets.get(&format!("{name}-admin-kubeconfig")).await.unwrap();
+        let text = &secret.data.unwrap()["admin.conf"].0;
+        Kubeconfig::from_yaml(std::str::from_utf8(text).unwrap()).unwrap()
+    }
+
+    /// The administrator of a tenant, from outside.
+    async fn tenant(&self, name: &str) -> Client {
+        outside(self.kubeconfig(name).await).await
+    }
+
+    async fn delete(&self, name: &str) {
+        self.planes.delete(name, &DeleteParams::default()).await.unwrap();
+        let gone = await_condition(self.planes.clone(), name, |object: Option<&TenantControlPlane>| object.is_none());
+        let gone = tokio::time::timeout(PATIENCE, Box::pin(gone)).await;
+        assert!(gone.is_ok(), "it is {:#?}", self.planes.get(name).await.unwrap().status);
+    }
+
+    /// Everything that carries the name of a control plane.
+    async fn remains(&self, name: &str) -> Vec<String> {
+        let labelled = ListParams::default().labels(&format!("steward.butlerlabs.dev/name={name}"));
+        let mut found = Vec::new();
+        let api = |kind: &str| format!("{kind} of {name}");
+        let secrets = self.secrets.list(&labelled).await.unwrap().items;
+        found.extend(secrets.iter().map(|secret| format!("Secret {}", secret.name_any())));
+        for (kind, count) in [
+            ("pods", Api::<Pod>::namespaced(self.client.clone(), "default").list(&labelled).await.unwrap().items.len()),
+            (
+                "services",
+                Api::<Service>::namespaced(self.client.clone(), "default").list(&labelled).await.unwrap().items.len(),
+            ),
+            (
+                "deployments",
+                Api::<Deployment>::namespaced(self.client.clone(), "default")
+                    .list(&labelled)
+                    .await
+                    .unwrap()
+                    .items
+                    .len(),
+            ),
+        ] {
+            found.extend((0..count).map(|_| api(kind)));
+        }
+        found
+    }
+
+    /// Garbage collection comes after the object itself is gone.
+    async fn nothing_remains(&self, name: &str) {
+        let empty = async {
+            while !self.remains(name).await.is_empty() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let empty = tokio::time::timeout(PATIENCE, empty).await;
+        assert!(empty.is_ok(), "left: {:?}", self.remains(name).await);
+    }
+}
+
+async fn outside(kubeconfig: Kubeconfig) -> Client {
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    Client::try_from(config).unwrap()
+}
+
+fn state_of(object: &TenantControlPlane) -> Option<ControlPlaneState> {
+    object.status.as_ref()?.kubernetes_resources.as_ref()?.version.as_ref()?.status
+}
+
+fn address(object: &TenantControlPlane) -> SocketAddr {
+    object.status.as_ref().unwrap().control_plane_endpoint.as_ref().unwrap().parse().unwrap()
+}
+
+fn plain() -> Value {
+    json!({"controlPlane": {"deployment": {"replicas": 1}}, "kubernetes": {"version": "v1.34.4"}})
+}
+
+async fn make_namespace(client: &Client, name: &str) {
+    let namespace = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+    Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await.unwrap();
+}
+
+async fn has_namespace(client: &Client, name: &str) -> bool {
+    Api::<Namespace>::all(client.clone()).get_opt(name).await.unwrap().is_some()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_control_plane_lives_sleeps_moves_on_and_goes_without_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let _butler = Butler::up(folder.path());
+    let platform = Platform::on(folder.path()).await;
+    Box::pin(platform.create("one", plain())).await;
+    Box::pin(platform.create("two", plain())).await;
+    let one = Box::pin(platform.ready("one")).await;
+    Box::pin(platform.ready("two")).await;
+    let tenant = Box::pin(platform.tenant("one")).await;
+    assert_eq!(tenant.apiserver_version().await.unwrap().git_version, "v1.34.4");
+    make_namespace(&tenant, "kept").await;
+    // What kubeadm would have uploaded.
+    let uploaded: Api<ConfigMap> = Api::namespaced(tenant.clone(), "kube-system");
+    assert!(uploaded.get_opt("kubeadm-config").await.unwrap().is_some());
+
+    // The other tenant's administrator is nobody here, and sees nothing of it at home.
+    let mut stranger = Box::pin(platform.kubeconfig("two")).await;
+    let here = Box::pin(platform.kubeconfig("one")).await;
+    stranger.clusters = here.clusters.clone();
+    for context in &mut stranger.contexts {
+        if let Some(context) = &mut context.context {
+            context.cluster = here.clusters[0].name.clone();
+        }
+    }
+    let refused = Api::<Namespace>::all(outside(stranger).await).list(&ListParams::default()).await.unwrap_err();
+    assert!(matches!(&refused, kube::Error::Api(status) if status.code == 401), "{refused}");
+    assert!(!has_namespace(&Box::pin(platform.tenant("two")).await, "kept").await);
+
+    // Asleep nobody answers at the address; awake everything is as it was.
+    Box::pin(platform.patch("one", json!({"spec": {"controlPlane": {"deployment": {"replicas": 0}}}}))).await;
+    Box::pin(platform.state("one", ControlPlaneState::Sleeping)).await;
+    assert!(Api::<Namespace>::all(Box::pin(platform.tenant("one")).await).list(&ListParams::default()).await.is_err());
+    Box::pin(platform.patch("one", json!({"spec": {"controlPlane": {"deployment": {"replicas": 2}}}}))).await;
+    let awake = Box::pin(platform.ready("one")).await;
+    assert_eq!(address(&awake), address(&one));
+    assert!(has_namespace(&Box::pin(platform.tenant("one")).await, "kept").await);
+
+    // One version on.
+    Box::pin(platform.patch("one", json!({"spec": {"kubernetes": {"version": "v1.35.4"}}}))).await;
+    Box::pin(platform.ready("one")).await;
+    let tenant = Box::pin(platform.tenant("one")).await;
+    assert_eq!(tenant.apiserver_version().await.unwrap().git_version, "v1.35.4");
+    assert!(has_namespace(&tenant, "kept").await);
+
+    Box::pin(platform.delete("one")).await;
+    Box::pin(platform.nothing_remains("one")).await;
+    assert!(TcpStream::connect(address(&one)).await.is_err(), "its port is still open");
+    // A namesake begins anew.
+    Box::pin(platform.create("one", plain())).await;
+    Box::pin(platform.ready("one")).await;
+    assert!(!has_namespace(&Box::pin(platform.tenant("one")).await, "kept").await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_somebody_breaks_is_repaired_and_keys_are_never_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let _butler = Butler::up(folder.path());
+    let platform = Platform::on(folder.path()).await;
+    Box::pin(platform.create("demo", plain())).await;
+    Box::pin(platform.ready("demo")).await;
+    let key = async |secret: &str| platform.secrets.get(secret).await.unwrap().data.unwrap()["tls.key"].0.clone();
+    let again = async |secret: &str, old: &Option<String>| {
+        let other = |object: Option<&Secret>| {
+            object.is_some_and(|object| object.uid() != *old && object.metadata.deletion_timestamp.is_none())
+        };
+        let found = await_condition(platform.secrets.clone(), secret, other);
+        tokio::time::timeout(PATIENCE, found).await.unwrap().unwrap().unwrap()
+    };
+    // Every root comes back with the same key, every leaf with another.
+    for (secret, same) in [("demo-ca", true), ("demo-proxy", true), ("demo-sa", true), ("demo-apiserver", false)] {
+        let (before, uid) = (key(secret).await, platform.secrets.get(secret).await.unwrap().uid());
+        platform.secrets.delete(secret, &DeleteParams::default()).await.unwrap();
+        again(secret, &uid).await;
+        assert_eq!(key(secret).await == before, same, "{secret}");
+    }
+    let deployments: Api<Deployment> = Api::namespaced(platform.client.clone(), "default");
+    let change = json!({"spec": {"replicas": 5, "template": {"spec": {"terminationGracePeriodSeconds": 1}}}});
+    deployments.patch("demo", &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
+    let repaired = |object: Option<&Deployment>| {
+        let spec = object.and_then(|object| object.spec.as_ref());
+        let grace = spec.and_then(|spec| spec.template.spec.as_ref()?.termination_grace_period_seconds);
+        spec.is_some_and(|spec| spec.replicas == Some(1)) && grace != Some(1)
+    };
+    tokio::time::timeout(PATIENCE, await_condition(deployments, "demo", repaired)).await.unwrap().unwrap();
+    Box::pin(platform.ready("demo")).await;
+    make_namespace(&Box::pin(platform.tenant("demo")).await, "x").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_is_said_with_a_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let _butler = Butler::up(folder.path());
+    let platform = Platform::on(folder.path()).await;
+    let with = |change: Value| {
+        let mut spec = plain();
+        for (name, value) in change.as_object().unwrap() {
+            spec[name] = value.clone();
+        }
+        spec
+    };
+    for (name, spec, reason) in [
+        ("no-store", with(json!({"dataStore": "missing"})), "DataStoreMissing"),
+        ("no-version", with(json!({"kubernetes": {"version": "v1.99.0"}})), "VersionUnsupported"),
+        ("no-ingress", with(json!({"controlPlane": {"ingress": {"hostname": "a.example.com"}}})), "FieldUnsupported"),
+        (
+            "no-argument",
+            with(json!({"controlPlane": {"deployment": {"extraArgs": {"apiServer": ["--etcd-prefix=/x"]}}}})),
+            "ArgumentRefused",
+        ),
+    ] {
+        Box::pin(platform.create(name, spec)).await;
+        let object = platform
+            .until(name, |object| {
+                object
+                    .status
+                    .as_ref()
+                    .is_some_and(|status| status.blockers.iter().any(|blocker| blocker.reason == reason))
+            })
+            .await;
+        let blockers = object.status.unwrap().blockers;
+        let blocker = blockers.iter().find(|blocker| blocker.reason == reason).unwrap();
+        assert!(blocker.remedy.is_some() && blocker.since.is_some(), "{blocker:?}");
+        Box::pin(platform.delete(name)).await;
+        Box::pin(platform.nothing_remains(name)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn machines_get_what_they_need_to_join_for_as_long_as_they_may() {
+    let folder = tempfile::tempdir().unwrap();
+    let _butler = Butler::up(folder.path());
+    let platform = Platform::on(folder.path()).await;
+    Box::pin(platform.create("demo", plain())).await;
+    Box::pin(platform.ready("demo")).await;
+    let until = (jiff::Timestamp::now() + jiff::SignedDuration::from_mins(30)).to_string();
+    let annotate = |value: Value| json!({"metadata": {"annotations": {"steward.butlerlabs.dev/joining-until": value}}});
+    Box::pin(platform.patch("demo", annotate(json!(until)))).await;
+    let there = await_condition(platform.secrets.clone(), "demo-join", |object: Option<&Secret>| object.is_some());
+    let secret = tokio::time::timeout(PATIENCE, there).await.unwrap().unwrap().unwrap();
+    let text = |key: &str| String::from_utf8(secret.data.as_ref().unwrap()[key].0.clone()).unwrap();
+    assert!(text("command").starts_with(&format!("kubeadm join {} --token {}", text("endpoint"), text("token"))));
+    // Anybody may read where the cluster is, signed with the token.
+    let mut anonymous = Box::pin(platform.kubeconfig("demo")).await;
+    anonymous.auth_infos[0].auth_info = Some(kube::config::AuthInfo::default());
+    let public: Api<ConfigMap> = Api::namespaced(outside(anonymous).await, "kube-public");
+    let info = public.get("cluster-info").await.unwrap().data.unwrap();
+    let (id, _) = text("token").split_once('.').map(|(id, rest)| (id.to_owned(), rest.to_owned())).unwrap();
+    assert!(info.contains_key(&format!("jws-kubeconfig-{id}")), "{:?}", info.keys());
+
+    Box::pin(platform.patch("demo", annotate(Value::Null))).await;
+    let gone = await_condition(platform.secrets.clone(), "demo-join", |object: Option<&Secret>| object.is_none());
+    tokio::time::timeout(PATIENCE, gone).await.unwrap().unwrap();
+    let inside: Api<Secret> = Api::namespaced(Box::pin(platform.tenant("demo")).await, "kube-system");
+    assert!(inside.get_opt(&format!("bootstrap-token-{id}")).await.unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_power_cut_at_any_moment_of_birth_or_death_changes_nothing_in_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    for delay in [0, 20, 60, 120, 250, 500] {
+        let butler = Butler::up(folder.path());
+        let platform = Platform::on(folder.path()).await;
+        Box::pin(platform.create("demo", plain())).await;
+        tokio::time::sleep(Duration::from_millis(delay)).await;
+        butler.kill();
+
+        let butler = Butler::up(folder.path());
+        let platform = Platform::on(folder.path()).await;
+        Box::pin(platform.ready("demo")).await;
+        make_namespace(&Box::pin(platform.tenant("demo")).await, "x").await;
+        platform.planes.delete("demo", &DeleteParams::default()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(delay / 2)).await;
+        butler.kill();
+
+        let _butler = Butler::up(folder.path());
+        let platform = Platform::on(folder.path()).await;
+        if platform.planes.get_opt("demo").await.unwrap().is_some() {
+            Box::pin(platform.delete("demo")).await;
+        }
+        Box::pin(platform.nothing_remains("demo")).await;
+    }
+}
