@@ -103,7 +103,8 @@ fn compare(case: &Value, outcome: Result<Value, Vec<kapi_schema::field::FieldErr
     match outcome {
         Ok(_) if code >= 300 => Some(format!("accepted, but kube-apiserver says {code}: {}", case["message"])),
         Err(errors) if code < 300 => Some(format!("refused, but kube-apiserver accepts: {:#?}", causes(&errors))),
-        Ok(object) => {
+        Ok(mut object) => {
+            kapi_kinds::settle_empties(&mut object);
             let ours = without_server_parts(object, &case["given"]);
             let theirs = without_server_parts(case["object"].clone(), &case["given"]);
             (ours != theirs).then(|| difference("", &ours, &theirs))

@@ -32,8 +32,15 @@ pub fn find() -> Result<(), String> {
     component(SCHEDULER).map(drop)
 }
 
-/// What the programs may speak; without being told they speak the second.
-pub const MEDIA: [&str; 2] = ["application/json", "application/vnd.kubernetes.protobuf"];
+/// What the programs may speak. Protobuf is what they speak without being told.
+pub const MEDIA: [&str; 2] = ["application/json", PROTOBUF];
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+/// The flag that makes a program speak something else than it would.
+fn content_type(media: &str) -> Option<String> {
+    (media != PROTOBUF).then(|| format!("--kube-api-content-type={media}"))
+}
 
 /// Runs both programs and lets them do their work.
 pub async fn run(media: &str, target: &Arc<Target>) -> anyhow::Result<()> {
@@ -88,48 +95,38 @@ fn start_manager(target: &Target, folder: &Path, media: &str, port: u16) -> anyh
     fs::write(folder.join("manager.crt"), &serving.certificate)?;
     fs::write(folder.join("manager.key"), &serving.key)?;
     fs::write(folder.join("manager.conf"), kubeconfig(target, "system:kube-controller-manager")?)?;
-    Daemon::start(
-        MANAGER,
-        &component(MANAGER).map_err(anyhow::Error::msg)?,
-        folder,
-        &[
-            "--kubeconfig=manager.conf",
-            &format!("--kube-api-content-type={media}"),
-            "--kube-api-qps=500",
-            "--kube-api-burst=1000",
-            "--leader-elect=true",
-            "--bind-address=127.0.0.1",
-            &format!("--secure-port={port}"),
-            "--tls-cert-file=manager.crt",
-            "--tls-private-key-file=manager.key",
-            "--authentication-kubeconfig=manager.conf",
-            "--authentication-tolerate-lookup-failure=false",
-            "--authorization-kubeconfig=manager.conf",
-            "--use-service-account-credentials=true",
-            "--root-ca-file=ca.crt",
-            "--cluster-signing-cert-file=ca.crt",
-            "--cluster-signing-key-file=ca.key",
-            // No kubelet renews the node's Lease.
-            "--node-monitor-grace-period=1h",
-            "-v=2",
-        ],
-    )
+    let secure_port = format!("--secure-port={port}");
+    let mut arguments = vec![
+        "--kubeconfig=manager.conf",
+        "--kube-api-qps=500",
+        "--kube-api-burst=1000",
+        "--leader-elect=true",
+        "--bind-address=127.0.0.1",
+        &secure_port,
+        "--tls-cert-file=manager.crt",
+        "--tls-private-key-file=manager.key",
+        "--authentication-kubeconfig=manager.conf",
+        "--authentication-tolerate-lookup-failure=false",
+        "--authorization-kubeconfig=manager.conf",
+        "--use-service-account-credentials=true",
+        "--root-ca-file=ca.crt",
+        "--cluster-signing-cert-file=ca.crt",
+        "--cluster-signing-key-file=ca.key",
+        // No kubelet renews the node's Lease.
+        "--node-monitor-grace-period=1h",
+        "-v=2",
+    ];
+    let content_type = content_type(media);
+    arguments.extend(content_type.as_deref());
+    Daemon::start(MANAGER, &component(MANAGER).map_err(anyhow::Error::msg)?, folder, &arguments)
 }
 
 fn start_scheduler(target: &Target, folder: &Path, media: &str) -> anyhow::Result<Daemon> {
     fs::write(folder.join("scheduler.conf"), kubeconfig(target, "system:kube-scheduler")?)?;
-    Daemon::start(
-        SCHEDULER,
-        &component(SCHEDULER).map_err(anyhow::Error::msg)?,
-        folder,
-        &[
-            "--kubeconfig=scheduler.conf",
-            &format!("--kube-api-content-type={media}"),
-            "--leader-elect=true",
-            "--secure-port=0",
-            "-v=2",
-        ],
-    )
+    let mut arguments = vec!["--kubeconfig=scheduler.conf", "--leader-elect=true", "--secure-port=0", "-v=2"];
+    let content_type = content_type(media);
+    arguments.extend(content_type.as_deref());
+    Daemon::start(SCHEDULER, &component(SCHEDULER).map_err(anyhow::Error::msg)?, folder, &arguments)
 }
 
 /// A kubeconfig of a component's own user, who may do only what its role allows.

@@ -7,6 +7,7 @@
 //!   default           what Kubernetes fills in by code
 //!   prepare_*         what only the server or only a subresource may set
 //!   meta + validate_* everything that is wrong, at once (422)
+//!   settle_empties    what storing it makes of empty lists and maps; the same for all kinds
 //! ```
 //!
 //! Objects carry `apiVersion` and `kind` in all of them, and `metadata.uid` from `prepare_create` on.
