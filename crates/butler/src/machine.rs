@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use butler_api::names::SYSTEM_NAMESPACE;
 use butler_api::steward::DataStore;
 use butler_api::steward::data_store::Driver;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Namespace;
 use kapi::Plane;
 use kube::api::PostParams;
 use kube::{Api, Client};
@@ -110,11 +108,8 @@ fn capacity() -> BTreeMap<String, String> {
         .into()
 }
 
-/// The platform's own namespace and the store of control planes that name none.
+/// The store of control planes that name none. One that is there belongs to the user.
 async fn prepare(client: &Client) -> Result<()> {
-    let namespaces: Api<Namespace> = Api::all(client.clone());
-    let namespace = serde_json::from_value(json!({"metadata": {"name": SYSTEM_NAMESPACE}}))?;
-    ensure(&namespaces, &namespace).await.with_context(|| format!("cannot make namespace {SYSTEM_NAMESPACE}"))?;
     let stores: Api<DataStore> = Api::all(client.clone());
     let store = serde_json::from_value(json!({
         "apiVersion": "steward.butlerlabs.dev/v1alpha1",
@@ -122,17 +117,9 @@ async fn prepare(client: &Client) -> Result<()> {
         "metadata": {"name": "default"},
         "spec": {"driver": "embedded", "endpoints": ["localhost:2379"]},
     }))?;
-    ensure(&stores, &store).await.context("cannot make the DataStore default")
-}
-
-/// Creates what is not there. What is there belongs to the user.
-async fn ensure<K>(api: &Api<K>, object: &K) -> Result<()>
-where
-    K: kube::Resource + Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
-{
-    match api.create(&PostParams::default(), object).await {
+    match stores.create(&PostParams::default(), &store).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error).context("cannot make the DataStore default"),
     }
 }
