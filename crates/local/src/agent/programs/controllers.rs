@@ -8,14 +8,18 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kapi::{Api, Peer};
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use kapi::{Api, Peer, User};
+use kube::api::PostParams;
 use kube::{Client, ResourceExt};
 use parking_lot::Mutex;
+use runtime::{Clock, Metrics};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::agent::flags::Flags;
 use crate::agent::program::{Control, Exit, Launch, NotStarted, Program, Running};
+use crate::workloads;
 
 /// Which of the two programs is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,6 +32,16 @@ pub enum ControllerRole {
 
 /// Starts controllers of an API through a client of it. They run until what is given back is dropped.
 pub type Controllers = Arc<dyn Fn(ControllerRole, Client) -> Box<dyn Any + Send> + Send + Sync>;
+
+/// The controllers of [`workloads`](crate::workloads). All are kube-controller-manager's here, the scheduler too.
+pub fn workload_controllers(clock: Clock, metrics: Metrics, settings: workloads::Settings) -> Controllers {
+    Arc::new(move |role, client| match role {
+        ControllerRole::ControllerManager => {
+            Box::new(workloads::start(client, Arc::clone(&clock), metrics.clone(), settings.clone()))
+        }
+        ControllerRole::Scheduler => Box::new(()),
+    })
+}
 
 /// The embedded APIs that run, by the pod they run in.
 pub(super) type RunningApis = Arc<watch::Sender<HashMap<String, Api>>>;
@@ -69,14 +83,17 @@ impl Program for ControllerPrograms {
                 let work = async {
                     let _turn = turn.lock_owned().await;
                     let api = started(apis, &launch.pod.uid().unwrap_or_default()).await;
-                    let _controllers = start(role, Client::new(api.service_for(peer), "default"));
-                    std::future::pending::<()>().await;
+                    let client = match accepted(&api, peer).await {
+                        Ok(client) => client,
+                        Err(error) => return Exit::failed(format!("the API refuses the certificate: {error}")),
+                    };
+                    let _controllers = start(role, client);
+                    std::future::pending().await
                 };
                 tokio::select! {
-                    () = work => {}
-                    _ = control.stopping() => {}
+                    exit = work => exit,
+                    _ = control.stopping() => Exit::done(),
                 }
-                Exit::done()
             };
             Ok(running.boxed())
         }
@@ -94,6 +111,20 @@ async fn started(mut apis: watch::Receiver<HashMap<String, Api>>, pod: &str) -> 
             std::future::pending::<()>().await;
         }
     }
+}
+
+/// A client for controllers whose certificate the API accepts. They work under the name in it and, as they stand for all the
+/// accounts that kube-controller-manager hands out to its controllers, with all rights.
+async fn accepted(api: &Api, peer: Peer) -> Result<Client, kube::Error> {
+    let reviews = kube::Api::<SelfSubjectReview>::all(Client::new(api.service_for(peer), "default"));
+    let review = reviews.create(&PostParams::default(), &SelfSubjectReview::default()).await?;
+    let user = review.status.and_then(|status| status.user_info).unwrap_or_default();
+    let user = User {
+        name: user.username.unwrap_or_default(),
+        groups: vec!["system:masters".into(), "system:authenticated".into()],
+        ..User::default()
+    };
+    Ok(Client::new(api.service_for(Peer { user: Some(user), ..Peer::default() }), "default"))
 }
 
 /// Who the controllers are: the client certificate of their kubeconfig.

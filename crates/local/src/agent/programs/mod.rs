@@ -12,7 +12,7 @@ use kapi::Plane;
 use runtime::Clock;
 
 pub use api_server::logical_api;
-pub use controllers::{ControllerRole, Controllers};
+pub use controllers::{ControllerRole, Controllers, workload_controllers};
 pub use process::Binaries;
 pub use simulated::{Fault, Faults, Simulation};
 
