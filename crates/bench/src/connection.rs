@@ -82,16 +82,27 @@ impl Connection {
 
     /// Creates an object and reads the whole answer.
     pub(crate) async fn create(&mut self, path: &str, object: Bytes) -> Result<()> {
-        let request = http::Request::post(path)
+        self.write(http::Method::POST, path, object).await
+    }
+
+    /// Deletes what is at a path.
+    pub(crate) async fn delete(&mut self, path: &str) -> Result<()> {
+        self.write(http::Method::DELETE, path, Bytes::new()).await
+    }
+
+    async fn write(&mut self, method: http::Method, path: &str, body: Bytes) -> Result<()> {
+        let request = http::Request::builder()
+            .method(method.clone())
+            .uri(path)
             .header(http::header::HOST, &self.address)
             .header(http::header::CONTENT_TYPE, "application/json")
-            .body(Full::new(object))?;
+            .body(Full::new(body))?;
         self.sender.ready().await?;
         let answer = self.sender.send_request(request).await?;
         let status = answer.status();
         let body = answer.into_body().collect().await?.to_bytes();
         if !status.is_success() {
-            bail!("a create was answered {status}: {}", String::from_utf8_lossy(&body));
+            bail!("{method} {path} was answered {status}: {}", String::from_utf8_lossy(&body));
         }
         Ok(())
     }

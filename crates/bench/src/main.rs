@@ -1,4 +1,5 @@
-//! Measures the embedded API against a real kube-apiserver with etcd, one after the other in one run.
+//! Measures the embedded API against a real kube-apiserver with etcd, one after the other in one run, and what hosted
+//! control planes on it cost.
 
 mod connection;
 mod load;
@@ -6,6 +7,7 @@ mod logical;
 mod process;
 mod report;
 mod server;
+mod tenants;
 
 use std::time::Duration;
 
@@ -16,15 +18,17 @@ use server::Programs;
 /// Until memory is read, so that what a start or a load leaves behind is given back.
 const SETTLE: Duration = Duration::from_secs(5);
 
-const USAGE: &str = "bench [--quick] [--embedded-only]
-  --quick           10,000 objects and shorter loads
+const USAGE: &str = "bench [--quick] [--embedded-only] [--tenants-only]
+  --quick           10,000 objects, 200 control planes and shorter loads
   --embedded-only   no real kube-apiserver to compare with
+  --tenants-only    hosted control planes and nothing else
 BUTLER names the butler program; without it, the one beside this program is measured.";
 
 #[derive(Default)]
 struct Arguments {
     quick: bool,
     embedded_only: bool,
+    tenants_only: bool,
 }
 
 impl Arguments {
@@ -34,6 +38,7 @@ impl Arguments {
             match argument.as_str() {
                 "--quick" => parsed.quick = true,
                 "--embedded-only" => parsed.embedded_only = true,
+                "--tenants-only" => parsed.tenants_only = true,
                 _ => bail!("{argument} is not known\n{USAGE}"),
             }
         }
@@ -46,6 +51,7 @@ struct Size {
     starts: usize,
     load: Duration,
     watched: usize,
+    tenants: usize,
 }
 
 #[tokio::main]
@@ -59,9 +65,9 @@ async fn main() -> Result<()> {
         bail!("{} is not there; `cargo build --release -p butler` makes it", butler.display());
     }
     let size = if arguments.quick {
-        Size { objects: 10_000, starts: 3, load: Duration::from_secs(5), watched: 200 }
+        Size { objects: 10_000, starts: 3, load: Duration::from_secs(5), watched: 200, tenants: 200 }
     } else {
-        Size { objects: 100_000, starts: 5, load: Duration::from_secs(15), watched: 400 }
+        Size { objects: 100_000, starts: 5, load: Duration::from_secs(15), watched: 400, tenants: 1_000 }
     };
     let cores = std::thread::available_parallelism()?;
     say("Both servers write with fsync and are asked over HTTPS with client certificates by the same client.");
@@ -69,9 +75,14 @@ async fn main() -> Result<()> {
         "The client shares the machine's {cores} cores with the server it measures; the servers run in turn."
     ));
     say("");
+    if arguments.tenants_only {
+        return measure_tenants(butler, &size).await;
+    }
     // First, while this process is small.
     let cost = logical::measure().await.context("one more logical API")?;
     report::logical(&cost);
+    say("");
+    measure_tenants(butler.clone(), &size).await?;
     say("");
     let embedded = measure("embedded", &Programs::Embedded(butler), &size).await.context("the embedded API")?;
     if arguments.embedded_only {
@@ -81,6 +92,12 @@ async fn main() -> Result<()> {
     let real = measure("real", &Programs::real()?, &size).await.context("the real kube-apiserver")?;
     say("");
     report::comparison(&embedded, &real, size.objects);
+    Ok(())
+}
+
+async fn measure_tenants(butler: std::path::PathBuf, size: &Size) -> Result<()> {
+    let cost = tenants::measure(&Programs::Embedded(butler), size.tenants).await.context("hosted control planes")?;
+    report::tenants(&cost, size.tenants);
     Ok(())
 }
 

@@ -1,7 +1,8 @@
-//! Server processes: starting, stopping, and how much memory they hold.
+//! Server processes: starting, stopping, and what they use of memory, cores and files.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use rustix::process::{Pid, Signal, kill_process};
@@ -43,6 +44,20 @@ impl Process {
     /// Its resident memory.
     pub(crate) fn resident(&self) -> Result<u64> {
         resident(&self.0.id().to_string())
+    }
+
+    /// The time it has used of all cores so far.
+    pub(crate) fn cpu(&self) -> Result<Duration> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id()))?;
+        // The name in parentheses may hold anything; user and system time are the 12th and 13th field after it.
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace();
+        let ticks = fields.skip(11).take(2).map(str::parse::<u64>).sum::<Result<u64, _>>()?;
+        Ok(Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second()))
+    }
+
+    /// How many files, listeners and connections it has open.
+    pub(crate) fn open_files(&self) -> Result<usize> {
+        Ok(std::fs::read_dir(format!("/proc/{}/fd", self.0.id()))?.count())
     }
 }
 

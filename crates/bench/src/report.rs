@@ -61,19 +61,40 @@ pub(crate) fn comparison(embedded: &Figures, real: &Figures, objects: usize) {
 
 /// The costs of one more API.
 pub(crate) fn logical(cost: &crate::logical::Cost) {
-    let row = |what: &str, embedded: String, target, met| Row {
-        what: what.to_owned(),
-        embedded,
-        real: "-".into(),
-        ratio: "-".into(),
-        target,
-        met: Some(met),
-    };
+    let soon = Duration::from_millis(20);
     print(&[
-        row("one more logical API: memory", format!("{} KB", cost.memory / 1000), "< 200 KB", cost.memory < 200_000),
-        row("one more logical API: time", text(cost.time), "< 20 ms", cost.time < Duration::from_millis(20)),
-        row("  the slowest of a hundred", text(cost.slowest), "< 20 ms", cost.slowest < Duration::from_millis(20)),
+        alone("one more logical API: memory", kilobytes(cost.memory), "< 200 KB", Some(cost.memory < 200_000)),
+        alone("one more logical API: time", text(cost.time), "< 20 ms", Some(cost.time < soon)),
+        alone("  the slowest of a hundred", text(cost.slowest), "< 20 ms", Some(cost.slowest < soon)),
     ]);
+}
+
+/// What control planes cost.
+pub(crate) fn tenants(cost: &crate::tenants::Cost, count: usize) {
+    let minute = Duration::from_secs(60);
+    let core = cost.idle_cpu * 100.0;
+    print(&[
+        alone("one control plane: create to Ready", text(cost.first), "< 1 s", Some(cost.first.as_secs() < 1)),
+        alone(&format!("{count} control planes Ready"), text(cost.ready), "< 60 s", Some(cost.ready < minute)),
+        alone("  memory of one, all in all", kilobytes(cost.memory), "", None),
+        alone("  memory of one for its controller", kilobytes(cost.asleep), "< 300 KB", Some(cost.asleep < 300_000)),
+        alone("  writes per tenant until Ready", format!("{:.1}", cost.writes), "", None),
+        alone("at rest: until nothing is written", text(cost.settling), "", None),
+        alone("at rest: writes in 30 s", cost.idle_writes.to_string(), "0", Some(cost.idle_writes == 0)),
+        alone("at rest: of one core", format!("{core:.2} %"), "< 1 %", Some(core < 1.0)),
+        alone("all deleted", text(cost.deletion), "", None),
+        alone("  objects left", cost.objects_left.to_string(), "0", Some(cost.objects_left == 0)),
+        alone("  sockets and files left", cost.files_left.to_string(), "0", Some(cost.files_left == 0)),
+    ]);
+}
+
+/// A figure that only the embedded side has.
+fn alone(what: &str, embedded: String, target: &'static str, met: Option<bool>) -> Row {
+    Row { what: what.to_owned(), embedded, real: "-".into(), ratio: "-".into(), target, met }
+}
+
+fn kilobytes(bytes: u64) -> String {
+    format!("{} KB", bytes / 1000)
 }
 
 fn creates(embedded: &Figures, real: &Figures) -> Row {

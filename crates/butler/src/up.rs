@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use kapi_store::Store;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -45,6 +46,7 @@ impl Up {
 
     async fn serve(self, data: &DataDir) -> Result<()> {
         start_logging();
+        allow_many_files();
         let started = Instant::now();
         let mut hold = data.hold()?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.api_port)).await.with_context(|| {
@@ -126,6 +128,14 @@ impl Up {
 fn last_line(path: &std::path::Path) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.lines().last().unwrap_or("nothing was logged").trim_start_matches("butler: ").to_owned()
+}
+
+/// Control planes have listeners and connections, many times the 1,024 open files that a shell allows a process at first.
+fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
 }
 
 fn start_logging() {

@@ -1,6 +1,7 @@
 //! The store itself: opening, looking up collections, committing, reading the past.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
@@ -93,11 +94,8 @@ impl Store {
     /// All collections whose names begin with `prefix`.
     pub fn collections(&self, prefix: &str) -> Vec<Arc<Collection>> {
         let all = self.handle.shared.collections.read();
-        all.by_name
-            .iter()
-            .filter(|(name, _)| name.starts_with(prefix))
-            .map(|(_, collection)| Arc::clone(collection))
-            .collect()
+        let from = all.by_name.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
+        from.take_while(|(name, _)| name.starts_with(prefix)).map(|(_, collection)| Arc::clone(collection)).collect()
     }
 
     /// The latest revision.
@@ -286,7 +284,7 @@ impl Shared {
 /// All collections, made on first use.
 #[derive(Default)]
 struct Collections {
-    by_name: HashMap<Arc<str>, Arc<Collection>>,
+    by_name: BTreeMap<Arc<str>, Arc<Collection>>,
     /// The first collection of each resource, whatever its API.
     first: HashMap<Box<str>, Arc<Collection>>,
 }

@@ -52,6 +52,9 @@ pub(crate) fn text(api: &Inner) -> String {
     let revision: Gauge = Gauge::default();
     revision.set(i64::try_from(api.store.revision()).unwrap_or(i64::MAX));
     registry.register("kapi_store_revision", "The latest revision of the store", revision);
+    let all: Gauge = Gauge::default();
+    all.set(api.store.collections("").iter().map(|collection| i64::try_from(collection.len()).unwrap_or(0)).sum());
+    registry.register("kapi_store_objects", "Objects in the store, of all its APIs", all);
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = encode(&mut out, &registry);

@@ -25,6 +25,8 @@ use crate::{Settings, names};
 const HEALTH_EVERY: Duration = Duration::from_secs(60);
 /// How often what its tenants keep is counted.
 const USAGE_EVERY: Duration = Duration::from_secs(600);
+/// How long a store waits for more tenants that come or go: a pass looks at all of them.
+const GATHERING: Duration = Duration::from_secs(1);
 
 /// The controller of DataStores.
 pub struct DataStoreController {
@@ -69,7 +71,7 @@ impl DataStoreController {
         controller.tenants.on_change(move |before, after| {
             let (before, after) = (before.and_then(|t| used(t)), after.and_then(|t| used(t)));
             if before != after {
-                before.into_iter().chain(after).for_each(|name| wanting.add(Key::cluster(name)));
+                before.into_iter().chain(after).for_each(|name| wanting.add_after(Key::cluster(name), GATHERING));
             }
         });
         let (stores, home) = (controller.stores.clone(), controller.settings.namespace.clone());
@@ -94,25 +96,25 @@ impl DataStoreController {
         .collect()
     }
 
-    /// Counts what the tenants keep, if it is time.
+    /// Counts what the tenants keep: all of them when it is time, until then those that nobody has counted yet. Gives
+    /// back the sum, if it is news.
     async fn measure(&self, store: &DataStore, access: &Access, tenants: &[Tenant], now: Timestamp) -> Option<i64> {
-        let before = store.status.as_ref();
         let last = self.measured.lock().get(&store.name_any()).copied();
         let fresh = last.is_some_and(|last| now.duration_since(last).unsigned_abs() < USAGE_EVERY);
-        let known = before.and_then(|status| status.used_bytes);
-        let unmeasured = tenants.iter().any(|tenant| tenant.place.is_some() && self.usages.of(&tenant.uid).is_none());
-        if fresh && !unmeasured {
-            return None;
-        }
         let driver = self.drivers.get(store.spec.driver).ok()?;
         let mut total = 0;
         for tenant in tenants {
             let Some(place) = &tenant.place else { continue };
-            let usage = driver.usage(access, place).await.ok()?;
-            total += usage.bytes;
-            self.usages.measured(tenant.key.clone(), &tenant.uid, usage, now);
+            if !fresh || self.usages.of(&tenant.uid).is_none() {
+                let usage = driver.usage(access, place).await.ok()?;
+                self.usages.measured(tenant.key.clone(), &tenant.uid, usage, now);
+            }
+            total += self.usages.of(&tenant.uid).map_or(0, |(usage, _)| usage.bytes);
         }
-        self.measured.lock().insert(store.name_any(), now);
+        if !fresh {
+            self.measured.lock().insert(store.name_any(), now);
+        }
+        let known = store.status.as_ref().and_then(|status| status.used_bytes);
         (settled(known, Some(total)) != known).then_some(total)
     }
 }

@@ -96,10 +96,8 @@ impl TenantController {
         self.budgets.queue_controller::<TenantControlPlane>(queue);
         self.pods.queue_mapped(queue, labelled);
         self.claims.queue_mapped(queue, labelled);
-        let tenants = self.tenants.clone();
-        self.stores
-            .queue_mapped(queue, move |_| tenants.all().iter().map(|tenant| Key::of(&**tenant)).collect::<Vec<_>>());
         let (controller, wanting) = (Arc::downgrade(self), queue.clone());
+        // What a store reports, its users above all, is nothing that they look at.
         self.stores.on_change(move |before, after| {
             let generation = |store: Option<&Arc<DataStore>>| store.and_then(|store| store.metadata.generation);
             if generation(before) != generation(after)
