@@ -12,17 +12,24 @@
 //! what kube-controller-manager and kube-scheduler show, as those do this job on any other Kubernetes.
 
 mod claim;
+mod cron_job;
+mod daemon_set;
 mod deployment;
+mod disruption;
 mod endpoints;
 mod events;
+mod job;
 mod nodes;
 mod objects;
 mod placement;
 mod pods;
 mod replica_set;
+mod revisions;
 mod rounding;
 mod scheduler;
+mod stateful_set;
 mod template;
+mod volumes;
 mod world;
 
 use std::path::PathBuf;
@@ -68,6 +75,12 @@ async fn run(client: Client, clock: Clock, metrics: Metrics, settings: Settings)
     tokio::join!(
         serve(deployment::Deployments::new(&world), &metrics),
         serve(replica_set::ReplicaSets::new(&world), &metrics),
+        serve(stateful_set::StatefulSets::new(&world), &metrics),
+        serve(daemon_set::DaemonSets::new(&world), &metrics),
+        serve(job::Jobs::new(&world), &metrics),
+        serve(cron_job::CronJobs::new(&world), &metrics),
+        serve(disruption::Budgets::new(&world), &metrics),
+        serve(volumes::Volumes::new(&world), &metrics),
         serve(endpoints::Services::new(&world), &metrics),
         serve(nodes::Nodes::new(&world), &metrics),
         serve(scheduler::Scheduler::new(&world), &metrics),

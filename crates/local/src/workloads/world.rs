@@ -1,9 +1,12 @@
 //! What all controllers of one API read and write.
 
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
-use k8s_openapi::api::core::v1::{Endpoints, Node, PersistentVolumeClaim, Pod, Service};
+use k8s_openapi::api::apps::v1::{ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::{CronJob, Job};
+use k8s_openapi::api::core::v1::{Endpoints, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::storage::v1::StorageClass;
 use kube::Client;
 use runtime::{Clock, Watches};
 
@@ -21,9 +24,16 @@ pub(super) struct World {
     pub(super) endpoints: Objects<Endpoints>,
     pub(super) slices: Objects<EndpointSlice>,
     pub(super) claims: Objects<PersistentVolumeClaim>,
+    pub(super) stateful_sets: Objects<StatefulSet>,
+    pub(super) daemon_sets: Objects<DaemonSet>,
+    pub(super) revisions: Objects<ControllerRevision>,
+    pub(super) jobs: Objects<Job>,
+    pub(super) cron_jobs: Objects<CronJob>,
+    pub(super) budgets: Objects<PodDisruptionBudget>,
+    pub(super) volumes: Objects<PersistentVolume>,
+    pub(super) classes: Objects<StorageClass>,
     pub(super) events: Recorder,
     pub(super) client: Client,
-    #[allow(dead_code)]
     pub(super) settings: Settings,
     clock: Clock,
     watches: Watches,
@@ -42,6 +52,14 @@ impl World {
             endpoints: Objects::watch(&watches),
             slices: Objects::watch(&watches),
             claims: Objects::watch(&watches),
+            stateful_sets: Objects::watch(&watches),
+            daemon_sets: Objects::watch(&watches),
+            revisions: Objects::watch(&watches),
+            jobs: Objects::watch(&watches),
+            cron_jobs: Objects::watch(&watches),
+            budgets: Objects::watch(&watches),
+            volumes: Objects::watch(&watches),
+            classes: Objects::watch(&watches),
             events: Recorder::new(client.clone(), clock.clone()),
             client,
             settings,

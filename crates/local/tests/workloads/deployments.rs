@@ -3,8 +3,11 @@
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{Endpoints, Event, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::ResourceExt;
+use kube::core::NamespaceResourceScope;
+use kube::{Resource, ResourceExt};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::fmt::Debug;
 
 use super::kubelet::STUCK;
 use super::world::World;
@@ -115,13 +118,41 @@ async fn nothing_is_made_twice_and_a_restart_changes_nothing() {
         world.list::<Event>("").await.into_iter().filter(|event| event.reason.as_deref() == Some("SuccessfulCreate"));
     let count: i32 = made.map(|event| event.count.unwrap_or(1)).sum();
     assert_eq!(count, 20);
-    let versions = |pods: Vec<Pod>| pods.iter().map(|pod| (pod.name_any(), pod.resource_version())).collect::<Vec<_>>();
-    let before = versions(world.list::<Pod>("app=web").await);
+    let ports = json!([{"port": 80}]);
+    let service = json!({"metadata": {"name": "web"}, "spec": {"selector": {"app": "web"}, "ports": ports}});
+    world.create::<Service>(service).await;
+    world.until::<Endpoints>("web", "there", |endpoints| endpoints.subsets.is_some()).await;
+    let before = everything(&world).await;
     world.start();
-    world.patch::<Deployment>("web", json!({"spec": {"replicas": 21}})).await;
-    world.until::<Deployment>("web", "scaled after the restart", |one| is_done(one, 21)).await;
-    let after = versions(world.list::<Pod>("app=web").await);
-    assert!(before.iter().all(|pod| after.contains(pod)));
+    let mut other = deployment(1, "app:1");
+    other["metadata"]["name"] = "other".into();
+    other["spec"]["selector"]["matchLabels"] = json!({"app": "other"});
+    other["spec"]["template"]["metadata"]["labels"] = json!({"app": "other"});
+    world.create::<Deployment>(other).await;
+    world.until::<Deployment>("other", "made after the restart", |one| is_done(one, 1)).await;
+    let after = everything(&world).await;
+    assert!(before.len() > 24, "{before:?}");
+    assert_eq!(before.iter().find(|object| !after.contains(object)), None);
+}
+
+/// Kind, name and version of all that controllers write.
+async fn everything(world: &World) -> Vec<(String, String, String)> {
+    async fn of<K>(world: &World) -> Vec<(String, String, String)>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+    {
+        let all = world.list::<K>("").await;
+        let kind = K::kind(&()).into_owned();
+        all.iter().map(|one| (kind.clone(), one.name_any(), one.resource_version().unwrap())).collect()
+    }
+    let parts = [
+        of::<Deployment>(world).await,
+        of::<ReplicaSet>(world).await,
+        of::<Pod>(world).await,
+        of::<EndpointSlice>(world).await,
+        of::<Endpoints>(world).await,
+    ];
+    parts.into_iter().flatten().collect()
 }
 
 #[tokio::test]
