@@ -46,7 +46,9 @@ use tokio::task::JoinSet;
 use board::Board;
 use pods::{Pods, is_bound, is_over, stored_address};
 pub use program::Programs;
-pub use programs::{Binaries, ControllerRole, Controllers, Fault, Faults, Simulation, logical_api};
+pub use programs::{
+    Binaries, ControllerRole, Controllers, Fault, Faults, Simulation, logical_api, missing_for_processes,
+};
 pub use record::Backoff;
 use sandbox::Sandboxes;
 use sources::{Kind, Stored, refers};
