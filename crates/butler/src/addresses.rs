@@ -1,6 +1,6 @@
 //! The addresses of one Butler among those of this machine.
 
-use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener};
 
 use anyhow::{Context, Result, bail};
 use ipnet::{IpNet, Ipv4Net};
@@ -13,61 +13,96 @@ const FIRST: u8 = 80;
 /// Where one Butler shows the others that its range is taken.
 const CLAIM_PORT: u16 = 20080;
 
-/// The part of 127.0.0.0/8 that belongs to one data directory: always the same one, and no other Butler's that runs.
+/// What addresses are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ground {
+    /// Loopback, which needs no privileges: a part of 127.0.0.0/8 for each data directory.
+    Loopback,
+    /// A bridge of its own: a part of 198.18.0.0/15, which is kept for such use and leads nowhere else.
+    Bridge,
+}
+
+/// The addresses that belong to one data directory: always the same ones, and no other Butler's that runs.
 pub(crate) struct Addresses {
     number: u8,
+    ground: Ground,
     _claim: TcpListener,
 }
 
 impl Addresses {
     /// Takes the range of this data directory; on its first use, one that is free.
-    pub(crate) fn claim(data: &DataDir) -> Result<Self> {
+    pub(crate) fn claim(data: &DataDir, ground: Ground) -> Result<Self> {
         let path = data.path().join("addresses");
         match std::fs::read_to_string(&path) {
             Ok(text) => {
-                let number: u8 = text.trim().parse().with_context(|| format!("{} is damaged", path.display()))?;
-                Self::take(number).with_context(|| {
-                    format!("127.{number}.0.0/16, the addresses of {}, are taken", data.path().display())
-                })
+                let mut words = text.split_whitespace();
+                let number = words.next().and_then(|word| word.parse().ok());
+                let number = number.with_context(|| format!("{} is damaged", path.display()))?;
+                let before = if words.next() == Some("bridge") { Ground::Bridge } else { Ground::Loopback };
+                if before != ground {
+                    let how = if before == Ground::Bridge { "with" } else { "without" };
+                    bail!("{} was begun {how} --real; go on so, or choose another --data-dir", data.path().display());
+                }
+                Self::take(number, ground)
+                    .with_context(|| format!("number {number}, the addresses of {}, is taken", data.path().display()))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let Some(taken) = (FIRST..=254).chain(1..FIRST).find_map(|number| Self::take(number).ok()) else {
-                    bail!("no range of addresses below 127.0.0.0/8 is free");
+                let mut numbers = (FIRST..=254).chain(1..FIRST);
+                let Some(taken) = numbers.find_map(|number| Self::take(number, ground).ok()) else {
+                    bail!("no range of addresses is free: 254 Butlers run here");
                 };
-                write_secret(&path, &taken.number.to_string())?;
+                let mark = if ground == Ground::Bridge { " bridge" } else { "" };
+                write_secret(&path, &format!("{}{mark}", taken.number))?;
                 Ok(taken)
             }
             Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
         }
     }
 
-    fn take(number: u8) -> std::io::Result<Self> {
+    fn take(number: u8, ground: Ground) -> std::io::Result<Self> {
         let claim = TcpListener::bind((Ipv4Addr::new(127, number, 255, 254), CLAIM_PORT))?;
-        Ok(Self { number, _claim: claim })
+        Ok(Self { number, ground, _claim: claim })
     }
 
     /// Services inside this machine's API.
     pub(crate) fn services(&self) -> IpNet {
-        self.net(0, 18)
+        match self.ground {
+            Ground::Loopback => self.loopback(0, 18),
+            Ground::Bridge => self.bridged(0, 25),
+        }
     }
 
     /// Load balancers.
     pub(crate) fn load_balancers(&self) -> IpNet {
-        self.net(64, 18)
+        match self.ground {
+            Ground::Loopback => self.loopback(64, 18),
+            Ground::Bridge => self.bridged(128, 25),
+        }
     }
 
-    /// Pods. Kubernetes takes no loopback addresses for endpoints, so it knows them by others.
+    /// Pods. Kubernetes takes no loopback addresses for endpoints, so it knows those by others.
     pub(crate) fn pods(&self) -> PodAddresses {
-        PodAddresses { told: net(Ipv4Addr::new(10, 112, 0, 0), 17), bound: self.net(128, 17) }
+        match self.ground {
+            Ground::Loopback => {
+                PodAddresses { told: net(Ipv4Addr::new(10, 112, 0, 0), 17), bound: self.loopback(128, 17) }
+            }
+            Ground::Bridge => PodAddresses::direct(self.bridged(256, 24)),
+        }
     }
 
-    /// The node itself.
-    pub(crate) fn node(&self) -> IpAddr {
-        IpAddr::V4(Ipv4Addr::LOCALHOST)
+    /// The name of the bridge.
+    pub(crate) fn bridge(&self) -> String {
+        format!("butler{}", self.number)
     }
 
-    fn net(&self, third: u8, prefix: u8) -> IpNet {
+    fn loopback(&self, third: u8, prefix: u8) -> IpNet {
         net(Ipv4Addr::new(127, self.number, third, 0), prefix)
+    }
+
+    /// Of the 512 addresses of this number, those from `first` on.
+    fn bridged(&self, first: u32, prefix: u8) -> IpNet {
+        let all = Ipv4Addr::new(198, 18, 0, 0).to_bits() + u32::from(self.number) * 512;
+        net(Ipv4Addr::from_bits(all + first), prefix)
     }
 }
 
@@ -85,13 +120,34 @@ mod tests {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let [one, two] =
             folders.each_ref().map(|folder| DataDir::of(&Place { data_dir: Some(folder.path().to_owned()) }).unwrap());
-        let first = Addresses::claim(&one).unwrap();
-        let second = Addresses::claim(&two).unwrap();
+        let claim = |data: &DataDir, ground| Addresses::claim(data, ground);
+        let first = claim(&one, Ground::Loopback).unwrap();
+        let second = claim(&two, Ground::Loopback).unwrap();
         assert_ne!(first.services(), second.services());
-        let taken = Addresses::claim(&one).err().unwrap().to_string();
-        assert!(taken.contains("are taken"), "{taken}");
+        let taken = claim(&one, Ground::Loopback).err().unwrap().to_string();
+        assert!(taken.contains("is taken"), "{taken}");
         let before = first.load_balancers();
         drop(first);
-        assert_eq!(Addresses::claim(&one).unwrap().load_balancers(), before);
+        assert_eq!(claim(&one, Ground::Loopback).unwrap().load_balancers(), before);
+        let other = claim(&one, Ground::Bridge).err().unwrap().to_string();
+        assert!(other.contains("was begun without --real"), "{other}");
+    }
+
+    #[test]
+    fn ranges_of_a_bridge_are_next_to_each_other_and_to_those_of_the_next_number() {
+        let at = |number| Addresses {
+            number,
+            ground: Ground::Bridge,
+            _claim: TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(),
+        };
+        for (number, services, balancers, pods) in [
+            (1, "198.18.2.0/25", "198.18.2.128/25", "198.18.3.0/24"),
+            (128, "198.19.0.0/25", "198.19.0.128/25", "198.19.1.0/24"),
+            (254, "198.19.252.0/25", "198.19.252.128/25", "198.19.253.0/24"),
+        ] {
+            let addresses = at(number);
+            let found = [addresses.services(), addresses.load_balancers(), addresses.pods().told];
+            assert_eq!(found.map(|range| range.to_string()), [services, balancers, pods]);
+        }
     }
 }

@@ -1,16 +1,19 @@
 //! This machine as a data centre: what runs the objects that controllers make, and the controllers themselves.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use butler_api::names::SYSTEM_NAMESPACE;
 use butler_api::steward::DataStore;
 use butler_api::steward::data_store::Driver;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Namespace;
 use kapi::Plane;
 use kube::api::PostParams;
 use kube::{Api, Client};
-use local::agent::{self, Agent, Backoff, ControllerRole, Controllers, Programs, Simulation};
+use local::agent::{self, Agent, Backoff, Programs, Simulation, workload_controllers};
 use local::network::{self, Network};
 use local::workloads::{self, Workloads};
 use runtime::{Clock, Metrics, Watches};
@@ -23,6 +26,8 @@ use tokio::task::JoinSet;
 use crate::addresses::Addresses;
 use crate::data_dir::DataDir;
 use crate::embedded_store::EmbeddedStore;
+use crate::real::Real;
+use crate::shared_etcd;
 
 /// The node that this machine is.
 const NODE: &str = "local";
@@ -37,43 +42,62 @@ pub(crate) struct Machine {
     _steward: JoinSet<()>,
 }
 
+/// What a machine is started with.
+pub(crate) struct Settings<'a> {
+    /// Its files.
+    pub(crate) data: &'a DataDir,
+    /// Its addresses.
+    pub(crate) addresses: &'a Addresses,
+    /// The real programs, if control planes are not embedded.
+    pub(crate) real: Option<&'a Real>,
+    /// How long certificates of control planes are valid, if not a year.
+    pub(crate) leaf_lifetime: Option<SignedDuration>,
+}
+
 /// Starts it all.
-pub(crate) async fn start(data: &DataDir, plane: &Plane, client: Client, addresses: &Addresses) -> Result<Machine> {
-    prepare(&client).await?;
+pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>) -> Result<Machine> {
+    let Settings { data, addresses, real, leaf_lifetime } = settings;
+    prepare(&client, addresses, real).await?;
     let clock: Clock = Arc::new(Timestamp::now);
     let metrics = Metrics::default();
     let watches = Watches::new(client.clone());
     let volumes = workloads::Settings { volumes_dir: data.path().join("volumes") };
-    let controllers = tenant_controllers(&clock, &metrics, &volumes);
-    let programs = Programs::embedded(plane.clone(), Arc::clone(&clock), controllers, Simulation::default());
+    let controllers = workload_controllers(Arc::clone(&clock), metrics.clone(), volumes.clone());
+    let programs = match real {
+        Some(real) => Programs::real(real.binaries().clone(), Simulation::default()),
+        None => Programs::embedded(plane.clone(), Arc::clone(&clock), controllers, Simulation::default()),
+    };
+    let address = real.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |real| real.bridge().gateway());
     let balancing = network::Settings {
         load_balancers: addresses.load_balancers(),
         pods: addresses.pods(),
-        node_address: Some(addresses.node()),
+        node_address: Some(address),
     };
     let node = agent::Settings {
         node: NODE.to_owned(),
-        address: addresses.node(),
+        address,
         pods: addresses.pods(),
         capacity: capacity(),
         version: VERSION.to_owned(),
         directory: data.path().join("pods"),
-        bridge: None,
+        bridge: real.map(|real| Arc::clone(real.bridge())),
         backoff: Backoff::default(),
     };
+    let mut drivers = Drivers::default().with(Driver::Etcd, Arc::new(Etcd));
+    if real.is_none() {
+        drivers = drivers.with(Driver::Embedded, Arc::new(EmbeddedStore { plane: plane.clone() }));
+    }
+    let mut steward_settings = steward::Settings::default();
+    steward_settings.leaf_lifetime = leaf_lifetime.unwrap_or(steward_settings.leaf_lifetime);
     Ok(Machine {
         _workloads: workloads::start(client.clone(), Arc::clone(&clock), metrics.clone(), volumes),
         _network: network::start(&watches, Arc::clone(&clock), &metrics, balancing),
         _agent: agent::start(&watches, clock, &metrics, node, programs),
-        _steward: steward(&watches, &metrics, plane),
+        _steward: steward(&watches, &metrics, &steward_settings, &drivers),
     })
 }
 
-fn steward(watches: &Watches, metrics: &Metrics, plane: &Plane) -> JoinSet<()> {
-    let settings = steward::Settings::default();
-    let drivers = Drivers::default()
-        .with(Driver::Etcd, Arc::new(Etcd))
-        .with(Driver::Embedded, Arc::new(EmbeddedStore { plane: plane.clone() }));
+fn steward(watches: &Watches, metrics: &Metrics, settings: &steward::Settings, drivers: &Drivers) -> JoinSet<()> {
     let usages = Usages::default();
     let mut tasks = JoinSet::new();
     let capi = Watches::new(watches.client().clone());
@@ -85,19 +109,8 @@ fn steward(watches: &Watches, metrics: &Metrics, plane: &Plane) -> JoinSet<()> {
         usages.clone(),
         metrics.clone(),
     ));
-    tasks.spawn(TenantController::run(watches.clone(), settings, drivers, usages, metrics.clone()));
+    tasks.spawn(TenantController::run(watches.clone(), settings.clone(), drivers.clone(), usages, metrics.clone()));
     tasks
-}
-
-/// What kube-controller-manager of a tenant does when its API server is embedded. Its scheduler comes with it.
-fn tenant_controllers(clock: &Clock, metrics: &Metrics, settings: &workloads::Settings) -> Controllers {
-    let (clock, metrics, settings) = (Arc::clone(clock), metrics.clone(), settings.clone());
-    Arc::new(move |role, client| match role {
-        ControllerRole::ControllerManager => {
-            Box::new(workloads::start(client, Arc::clone(&clock), metrics.clone(), settings.clone()))
-        }
-        ControllerRole::Scheduler => Box::new(()),
-    })
 }
 
 /// What the node offers: enough pods for thousands of control planes, which need next to nothing here.
@@ -108,18 +121,35 @@ fn capacity() -> BTreeMap<String, String> {
         .into()
 }
 
-/// The store of control planes that name none. One that is there belongs to the user.
-async fn prepare(client: &Client) -> Result<()> {
+/// The store of control planes that name none, and what it needs.
+async fn prepare(client: &Client, addresses: &Addresses, real: Option<&Real>) -> Result<()> {
+    let spec = match real {
+        Some(_) => {
+            let namespaces: Api<Namespace> = Api::all(client.clone());
+            let namespace = serde_json::from_value(json!({"metadata": {"name": SYSTEM_NAMESPACE}}))?;
+            ensure(&namespaces, &namespace).await.with_context(|| format!("cannot make {SYSTEM_NAMESPACE}"))?;
+            shared_etcd::prepare(client, addresses).await.context("cannot make the shared etcd")?
+        }
+        None => json!({"driver": "embedded", "endpoints": ["localhost:2379"]}),
+    };
     let stores: Api<DataStore> = Api::all(client.clone());
     let store = serde_json::from_value(json!({
         "apiVersion": "steward.butlerlabs.dev/v1alpha1",
         "kind": "DataStore",
         "metadata": {"name": "default"},
-        "spec": {"driver": "embedded", "endpoints": ["localhost:2379"]},
+        "spec": spec,
     }))?;
-    match stores.create(&PostParams::default(), &store).await {
+    ensure(&stores, &store).await.context("cannot make the DataStore default")
+}
+
+/// Creates what is not there. What is there belongs to the user.
+pub(crate) async fn ensure<K>(api: &Api<K>, object: &K) -> Result<()>
+where
+    K: kube::Resource + Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
+{
+    match api.create(&PostParams::default(), object).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
-        Err(error) => Err(error).context("cannot make the DataStore default"),
+        Err(error) => Err(error.into()),
     }
 }

@@ -7,6 +7,8 @@ mod embedded_store;
 mod install;
 mod machine;
 mod plane;
+mod real;
+mod shared_etcd;
 mod snapshot;
 mod status;
 mod up;

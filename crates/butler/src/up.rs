@@ -10,13 +10,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use jiff::SignedDuration;
 use kapi_store::Store;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::addresses::Addresses;
+use crate::addresses::{Addresses, Ground};
 use crate::data_dir::{DataDir, Running, write_secret};
+use crate::real::{self, Real};
 use crate::{Place, install, machine, plane, snapshot, tell};
 
 /// How long a detached Butler may take to be ready; it takes a fraction of a second.
@@ -32,6 +34,12 @@ pub(crate) struct Up {
     /// Start from a file that `butler snapshot` wrote; there must be no store in the data directory yet
     #[arg(long, value_name = "FILE")]
     restore: Option<PathBuf>,
+    /// Run control planes as real programs, with a real etcd, out of this folder: what `make kubernetes` builds. Needs root
+    #[arg(long, value_name = "DIR", num_args = 0..=1)]
+    real: Option<Option<PathBuf>>,
+    /// How long certificates of control planes are valid, such as 72h [default: a year]
+    #[arg(long, value_name = "DURATION", value_parser = lifetime)]
+    certificate_lifetime: Option<SignedDuration>,
     /// Go on in the background once the API is ready
     #[arg(long)]
     detach: bool,
@@ -57,7 +65,9 @@ impl Up {
         let keys = plane::keys(data)?;
         let kubeconfig = plane::kubeconfig(&keys, &server)?.to_yaml()?;
         write_secret(&data.kubeconfig(), kubeconfig.expose())?;
-        let addresses = Addresses::claim(data)?;
+        let binaries = self.real.as_ref().map(|folder| real::binaries(folder.as_deref())).transpose()?;
+        let ground = if binaries.is_some() { Ground::Bridge } else { Ground::Loopback };
+        let addresses = Addresses::claim(data, ground)?;
         let identity = plane::identity(&keys, &addresses)?;
         if let Some(snapshot) = &self.restore {
             Store::restore(snapshot, &data.store())?;
@@ -72,13 +82,28 @@ impl Up {
             tokio::spawn(async move { kapi::serve(api, listener, &identity, stop_signal()).await })
         };
         install::crds(&api).await?;
-        let _machine = machine::start(data, &plane, install::client(&api), &addresses).await?;
+        let real = match binaries {
+            Some(binaries) => Some(Real::up(binaries, &addresses).await?),
+            None => None,
+        };
+        let settings = machine::Settings {
+            data,
+            addresses: &addresses,
+            real: real.as_ref(),
+            leaf_lifetime: self.certificate_lifetime,
+        };
+        let machine = machine::start(&plane, install::client(&api), settings).await?;
         let since = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let pid = i32::try_from(std::process::id())?;
         hold.describe(&Running { pid, server: server.clone(), since })?;
         tell(&format!("Butler is up after {} ms: {server}", started.elapsed().as_millis()));
         tell(&format!("  export KUBECONFIG={}", data.kubeconfig().display()));
-        serving.await?.context("the API stopped")?;
+        let served = serving.await?.context("the API stopped");
+        drop(machine);
+        if let Some(real) = real {
+            real.down().await?;
+        }
+        served?;
         tell("Butler is down.");
         Ok(())
     }
@@ -99,6 +124,12 @@ impl Up {
         command.arg("up").arg("--data-dir").arg(data.path()).args(["--api-port", &self.api_port.to_string()]);
         if let Some(snapshot) = &self.restore {
             command.arg("--restore").arg(snapshot);
+        }
+        if let Some(folder) = &self.real {
+            command.arg("--real").args(folder);
+        }
+        if let Some(lifetime) = self.certificate_lifetime {
+            command.arg("--certificate-lifetime").arg(format!("{lifetime:#}"));
         }
         let mut child = command
             .stdin(Stdio::null())
@@ -123,6 +154,17 @@ impl Up {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
+}
+
+/// Shorter ones would be renewed more often than a control plane takes to start.
+const SHORTEST_LIFETIME: SignedDuration = SignedDuration::from_mins(2);
+
+fn lifetime(text: &str) -> Result<SignedDuration, String> {
+    let lifetime: SignedDuration = text.parse().map_err(|_| "write it as 72h or 30m".to_owned())?;
+    if lifetime < SHORTEST_LIFETIME {
+        return Err("certificates are valid for two minutes at least".to_owned());
+    }
+    Ok(lifetime)
 }
 
 fn last_line(path: &std::path::Path) -> String {

@@ -47,7 +47,8 @@ use board::Board;
 use pods::{Pods, is_bound, is_over, stored_address};
 pub use program::Programs;
 pub use programs::{
-    Binaries, ControllerRole, Controllers, Fault, Faults, Simulation, logical_api, workload_controllers,
+    Binaries, ControllerRole, Controllers, Fault, Faults, Simulation, logical_api, missing_for_processes,
+    workload_controllers,
 };
 pub use record::Backoff;
 use sandbox::Sandboxes;

@@ -13,7 +13,7 @@ use runtime::Clock;
 
 pub use api_server::logical_api;
 pub use controllers::{ControllerRole, Controllers, workload_controllers};
-pub use process::Binaries;
+pub use process::{Binaries, missing_for_processes};
 pub use simulated::{Fault, Faults, Simulation};
 
 use super::program::{Program, Programs};

@@ -69,6 +69,11 @@ impl Program for Processes {
     }
 }
 
+/// Why real programs cannot be run on this machine, if so.
+pub fn missing_for_processes() -> Option<String> {
+    command::missing()
+}
+
 /// The binary of a program and version.
 fn binary(folder: &Path, program: &str, version: &str) -> Result<PathBuf, String> {
     // Tags of etcd's images are such as `3.6.4-0`.
