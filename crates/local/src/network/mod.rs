@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use runtime::{Clock, Metrics, Watches};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::task::JoinSet;
 
 use addresses::Addresses;
@@ -43,6 +44,7 @@ const WORKERS: usize = 16;
 
 /// Starts serving the Services of an API.
 pub fn start(watches: &Watches, clock: Clock, metrics: &Metrics, settings: Settings) -> Network {
+    raise_open_files();
     let mut tasks = JoinSet::new();
     let (addresses, queue) = Addresses::new(watches, clock, settings.load_balancers);
     let (synced, kept) = (watches.clone(), metrics.clone());
@@ -58,4 +60,12 @@ pub fn start(watches: &Watches, clock: Clock, metrics: &Metrics, settings: Setti
         runtime::run("service-proxy", Arc::new(proxy), queue, WORKERS, kept).await;
     });
     Network { _tasks: tasks }
+}
+
+/// Lets this process have as many files open as it may: a listener is one, a connection two, and the usual limit is 1,024.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        tracing::warn!(%error, ?limit, "cannot raise the number of open files");
+    }
 }

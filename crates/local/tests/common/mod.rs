@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
+use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kapi::{Api as Front, Peer, Plane};
 use kapi_store::Store;
 use kube::api::PostParams;
@@ -310,10 +310,6 @@ fn octets(range: IpNet) -> u32 {
 
 pub(crate) fn object<K: DeserializeOwned>(value: Value) -> K {
     serde_json::from_value(value).unwrap()
-}
-
-pub(crate) fn secret(value: Value) -> Secret {
-    object(value)
 }
 
 pub(crate) fn clock() -> Clock {
