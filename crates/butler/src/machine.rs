@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kapi::Plane;
 use kube::api::PostParams;
 use kube::{Api, Client};
-use local::agent::{self, Agent, Backoff, Programs, Simulation, workload_controllers};
+use local::agent::{self, Agent, Backoff, ControllerRole, Controllers, Programs, Simulation};
 use local::network::{self, Network};
 use local::workloads::{self, Workloads};
 use runtime::{Clock, Metrics, Watches};
@@ -62,7 +62,7 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
     let metrics = Metrics::default();
     let watches = Watches::new(client.clone());
     let volumes = workloads::Settings { volumes_dir: data.path().join("volumes") };
-    let controllers = workload_controllers(Arc::clone(&clock), metrics.clone(), volumes.clone());
+    let controllers = tenant_controllers(&clock, &metrics, &volumes);
     let programs = match real {
         Some(real) => Programs::real(real.binaries().clone(), Simulation::default()),
         None => Programs::embedded(plane.clone(), Arc::clone(&clock), controllers, Simulation::default()),
@@ -111,6 +111,17 @@ fn steward(watches: &Watches, metrics: &Metrics, settings: &steward::Settings, d
     ));
     tasks.spawn(TenantController::run(watches.clone(), settings.clone(), drivers.clone(), usages, metrics.clone()));
     tasks
+}
+
+/// What kube-controller-manager of a tenant does when its API server is embedded. Its scheduler comes with it.
+fn tenant_controllers(clock: &Clock, metrics: &Metrics, settings: &workloads::Settings) -> Controllers {
+    let (clock, metrics, settings) = (Arc::clone(clock), metrics.clone(), settings.clone());
+    Arc::new(move |role, client| match role {
+        ControllerRole::ControllerManager => {
+            Box::new(workloads::start(client, Arc::clone(&clock), metrics.clone(), settings.clone()))
+        }
+        ControllerRole::Scheduler => Box::new(()),
+    })
 }
 
 /// What the node offers: enough pods for thousands of control planes, which need next to nothing here.

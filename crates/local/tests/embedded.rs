@@ -11,7 +11,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Secret};
 use kube::api::PostParams;
 use kube::{Api, Client};
-use local::agent::{ControllerRole, Fault, Programs, Simulation, logical_api, workload_controllers};
+use local::agent::{ControllerRole, Fault, Programs, Simulation, logical_api};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
@@ -116,8 +116,10 @@ async fn pods_of_one_api_see_the_same_objects_and_take_turns_in_controlling() {
 async fn controllers_of_a_tenant_make_its_pods() {
     let machine = Machine::new().await;
     let volumes_dir = machine.settings.directory.join("volumes");
-    let controllers =
-        workload_controllers(clock(), runtime::Metrics::default(), local::workloads::Settings { volumes_dir });
+    let settings = local::workloads::Settings { volumes_dir };
+    let controllers: local::agent::Controllers = Arc::new(move |_, client| {
+        Box::new(local::workloads::start(client, clock(), runtime::Metrics::default(), settings.clone()))
+    });
     let programs = Programs::embedded(machine.plane.clone(), clock(), controllers, Simulation::default());
     let _agent = machine.agent(programs);
     let tenant = Tenant::new("one");

@@ -48,7 +48,6 @@ use pods::{Pods, is_bound, is_over, stored_address};
 pub use program::Programs;
 pub use programs::{
     Binaries, ControllerRole, Controllers, Fault, Faults, Simulation, logical_api, missing_for_processes,
-    workload_controllers,
 };
 pub use record::Backoff;
 use sandbox::Sandboxes;

@@ -13,13 +13,11 @@ use kapi::{Api, Peer, User};
 use kube::api::PostParams;
 use kube::{Client, ResourceExt};
 use parking_lot::Mutex;
-use runtime::{Clock, Metrics};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::agent::flags::Flags;
 use crate::agent::program::{Control, Exit, Launch, NotStarted, Program, Running};
-use crate::workloads;
 
 /// Which of the two programs is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,16 +30,6 @@ pub enum ControllerRole {
 
 /// Starts controllers of an API through a client of it. They run until what is given back is dropped.
 pub type Controllers = Arc<dyn Fn(ControllerRole, Client) -> Box<dyn Any + Send> + Send + Sync>;
-
-/// The controllers of [`workloads`](crate::workloads). All are kube-controller-manager's here, the scheduler too.
-pub fn workload_controllers(clock: Clock, metrics: Metrics, settings: workloads::Settings) -> Controllers {
-    Arc::new(move |role, client| match role {
-        ControllerRole::ControllerManager => {
-            Box::new(workloads::start(client, Arc::clone(&clock), metrics.clone(), settings.clone()))
-        }
-        ControllerRole::Scheduler => Box::new(()),
-    })
-}
 
 /// The embedded APIs that run, by the pod they run in.
 pub(super) type RunningApis = Arc<watch::Sender<HashMap<String, Api>>>;
@@ -71,7 +59,7 @@ impl ControllerPrograms {
 impl Program for ControllerPrograms {
     fn start(&self, launch: Launch, control: Control) -> BoxFuture<'_, Result<Running, NotStarted>> {
         async move {
-            let peer = identity(&launch, self.role).map_err(|message| NotStarted::Exited(Exit::failed(message)))?;
+            let peer = identity(&launch).map_err(|message| NotStarted::Exited(Exit::failed(message)))?;
             let Some(name) = super::api_server::name_in(&launch) else {
                 let message = "there is no kube-apiserver in this pod; embedded controllers run beside one";
                 return Err(NotStarted::Exited(Exit::failed(message)));
@@ -83,7 +71,7 @@ impl Program for ControllerPrograms {
                 let work = async {
                     let _turn = turn.lock_owned().await;
                     let api = started(apis, &launch.pod.uid().unwrap_or_default()).await;
-                    let client = match accepted(&api, peer).await {
+                    let client = match accepted(&api, peer, role).await {
                         Ok(client) => client,
                         Err(error) => return Exit::failed(format!("the API refuses the certificate: {error}")),
                     };
@@ -113,39 +101,30 @@ async fn started(mut apis: watch::Receiver<HashMap<String, Api>>, pod: &str) -> 
     }
 }
 
-/// A client for controllers whose certificate the API accepts. They work under the name in it and, as they stand for all the
-/// accounts that kube-controller-manager hands out to its controllers, with all rights.
-async fn accepted(api: &Api, peer: Peer) -> Result<Client, kube::Error> {
-    let reviews = kube::Api::<SelfSubjectReview>::all(Client::new(api.service_for(peer), "default"));
+/// A client for controllers whose certificate the API accepts.
+///
+/// kube-controller-manager makes itself tokens of one account per controller, which together may do nearly everything. Here
+/// they are one client, which acts for all of them under the name in its certificate.
+async fn accepted(api: &Api, peer: Peer, role: ControllerRole) -> Result<Client, kube::Error> {
+    let own = Client::new(api.service_for(peer), "default");
+    let reviews = kube::Api::<SelfSubjectReview>::all(own.clone());
     let review = reviews.create(&PostParams::default(), &SelfSubjectReview::default()).await?;
-    let user = review.status.and_then(|status| status.user_info).unwrap_or_default();
-    let user = User {
-        name: user.username.unwrap_or_default(),
-        groups: vec!["system:masters".into(), "system:authenticated".into()],
-        ..User::default()
-    };
+    if role == ControllerRole::Scheduler {
+        return Ok(own);
+    }
+    let name = review.status.and_then(|status| status.user_info?.username).unwrap_or_default();
+    let groups = ["system:masters", "system:authenticated"].map(str::to_owned).into();
+    let user = User { name, groups, ..User::default() };
     Ok(Client::new(api.service_for(Peer { user: Some(user), ..Peer::default() }), "default"))
 }
 
 /// Who the controllers are: the client certificate of their kubeconfig.
-fn identity(launch: &Launch, role: ControllerRole) -> Result<Peer, String> {
+fn identity(launch: &Launch) -> Result<Peer, String> {
     let flags = Flags::parse(launch.words.iter().map(String::as_str));
     let path = flags.get("kubeconfig").ok_or("the flag --kubeconfig is missing")?;
     let text = launch.read_text(path)?;
     let certificates = client_certificates(&text).ok_or_else(|| format!("{path} holds no client certificate"))?;
-    match role {
-        ControllerRole::Scheduler => Ok(Peer { certificates: certificates.into(), ..Peer::default() }),
-        ControllerRole::ControllerManager => Ok(all_accounts(&certificates)),
-    }
-}
-
-/// kube-controller-manager makes itself tokens of one account per controller, which together may do nearly everything. Here
-/// they are one client, which acts for all of them under the name in its certificate.
-fn all_accounts(certificates: &[Vec<u8>]) -> Peer {
-    let leaf = certificates.first().and_then(|der| pki::Certificate::from_der(der).ok());
-    let name = leaf.map(|leaf| leaf.subject().common_name.clone()).unwrap_or_default();
-    let groups = ["system:masters", "system:authenticated"].map(str::to_owned).into();
-    Peer { user: Some(kapi::User { name, groups, ..kapi::User::default() }), ..Peer::default() }
+    Ok(Peer { certificates: certificates.into(), ..Peer::default() })
 }
 
 /// The client certificate of the first user of a kubeconfig, and its chain, DER.

@@ -12,7 +12,7 @@ use kapi::Plane;
 use runtime::Clock;
 
 pub use api_server::logical_api;
-pub use controllers::{ControllerRole, Controllers, workload_controllers};
+pub use controllers::{ControllerRole, Controllers};
 pub use process::{Binaries, missing_for_processes};
 pub use simulated::{Fault, Faults, Simulation};
 
