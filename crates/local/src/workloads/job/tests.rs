@@ -79,7 +79,7 @@ fn as_many_pods_run_as_are_wanted() {
 #[test]
 fn an_end_is_noted_then_let_go_then_counted() {
     let ended = a_pod("a", "Succeeded", true);
-    let first = plan(&job(json!({}), json!({})), &[ended.clone()], at(1000));
+    let first = plan(&job(json!({}), json!({})), std::slice::from_ref(&ended), at(1000));
     assert_eq!(first.status.uncounted_terminated_pods.as_ref().unwrap().succeeded, Some(vec!["a".into()]));
     assert_eq!((steps(&first).2, first.status.succeeded), (vec![], None));
     assert_eq!(conditions(&first), ["SuccessCriteriaMet=True CompletionsReached"]);
@@ -137,7 +137,7 @@ fn a_job_fails_when_it_failed_too_often_or_lasts_too_long() {
 #[test]
 fn a_failure_is_followed_by_a_wait() {
     let failed = a_pod("a", "Failed", false);
-    let soon = plan(&job(json!({}), json!({"failed": 1})), &[failed.clone()], at(5));
+    let soon = plan(&job(json!({}), json!({"failed": 1})), std::slice::from_ref(&failed), at(5));
     assert_eq!((steps(&soon).0, soon.look_again), (0, Some(at(10))));
     let later = plan(&job(json!({}), json!({"failed": 1})), &[failed], at(10));
     assert_eq!(steps(&later).0, 1);

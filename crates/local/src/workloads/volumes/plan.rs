@@ -279,7 +279,7 @@ mod tests {
             (Some("Bound"), "1Gi")
         );
         let bound = PersistentVolumeClaim { status: Some(*status), ..named };
-        assert_eq!(step(&bound, Some(&made), &[made.clone()]), ClaimStep::Rest);
+        assert_eq!(step(&bound, Some(&made), std::slice::from_ref(&made)), ClaimStep::Rest);
     }
 
     #[test]
