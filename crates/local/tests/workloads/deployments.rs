@@ -131,7 +131,7 @@ async fn nothing_is_made_twice_and_a_restart_changes_nothing() {
     world.create::<Deployment>(other).await;
     world.until::<Deployment>("other", "made after the restart", |one| is_done(one, 1)).await;
     let after = everything(&world).await;
-    assert!(before.len() > 24, "{before:?}");
+    assert!(before.len() >= 24, "{before:?}");
     assert_eq!(before.iter().find(|object| !after.contains(object)), None);
 }
 
