@@ -91,10 +91,11 @@ async fn keep(secrets: &Api<Secret>, name: &str, authority: &Authority, leaf: &L
     .await
 }
 
-async fn apply<K>(api: &Api<K>, name: &str, object: Value) -> Result<()>
+async fn apply<K>(api: &Api<K>, name: &str, mut object: Value) -> Result<()>
 where
     K: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
 {
+    object["metadata"] = json!({"name": name});
     let applied = api.patch(name, &PatchParams::apply("butler").force(), &Patch::Apply(&object)).await;
     applied.map(|_| ()).with_context(|| format!("cannot write {SYSTEM_NAMESPACE}/{name}"))
 }

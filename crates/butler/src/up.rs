@@ -92,7 +92,13 @@ impl Up {
             real: real.as_ref(),
             leaf_lifetime: self.certificate_lifetime,
         };
-        let machine = machine::start(&plane, install::client(&api), settings).await?;
+        let machine = match machine::start(&plane, install::client(&api), settings).await {
+            Ok(machine) => machine,
+            Err(error) => {
+                take_down(real).await?;
+                return Err(error);
+            }
+        };
         let since = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let pid = i32::try_from(std::process::id())?;
         hold.describe(&Running { pid, server: server.clone(), since })?;
@@ -100,9 +106,7 @@ impl Up {
         tell(&format!("  export KUBECONFIG={}", data.kubeconfig().display()));
         let served = serving.await?.context("the API stopped");
         drop(machine);
-        if let Some(real) = real {
-            real.down().await?;
-        }
+        take_down(real).await?;
         served?;
         tell("Butler is down.");
         Ok(())
@@ -153,6 +157,13 @@ impl Up {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+}
+
+async fn take_down(real: Option<Real>) -> Result<()> {
+    match real {
+        Some(real) => real.down().await,
+        None => Ok(()),
     }
 }
 
