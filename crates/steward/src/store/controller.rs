@@ -23,6 +23,8 @@ use crate::{Settings, names};
 
 /// How often a store is asked how it fares: one call for all its tenants.
 const HEALTH_EVERY: Duration = Duration::from_secs(60);
+/// How often one that does not answer is asked again.
+const TROUBLE_EVERY: Duration = Duration::from_secs(3);
 /// How often what its tenants keep is counted.
 const USAGE_EVERY: Duration = Duration::from_secs(600);
 /// How long a store waits for more tenants that come or go: a pass looks at all of them.
@@ -148,7 +150,7 @@ impl Reconcile for DataStoreController {
         if let Some(written) = self.applier.report(&api, &*store, store.status.as_ref(), &status).await? {
             self.stores.wrote(written);
         }
-        Ok(Next::After(HEALTH_EVERY))
+        Ok(Next::After(if health.is_ok() { HEALTH_EVERY } else { TROUBLE_EVERY }))
     }
 }
 
