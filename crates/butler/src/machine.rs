@@ -64,7 +64,7 @@ pub(crate) async fn start(data: &DataDir, plane: &Plane, client: Client, address
         backoff: Backoff::default(),
     };
     Ok(Machine {
-        _workloads: workloads::start(client.clone(), Arc::clone(&clock), metrics.clone(), volumes),
+        _workloads: workloads::start(&watches, Arc::clone(&clock), metrics.clone(), volumes),
         _network: network::start(&watches, Arc::clone(&clock), &metrics, balancing),
         _agent: agent::start(&watches, clock, &metrics, node, programs),
         _steward: steward(&watches, &metrics, plane),
@@ -96,7 +96,7 @@ fn tenant_controllers(clock: &Clock, metrics: &Metrics, settings: &workloads::Se
     let (clock, metrics, settings) = (Arc::clone(clock), metrics.clone(), settings.clone());
     Arc::new(move |role, client| match role {
         ControllerRole::ControllerManager => {
-            Box::new(workloads::start(client, Arc::clone(&clock), metrics.clone(), settings.clone()))
+            Box::new(workloads::start(&Watches::new(client), Arc::clone(&clock), metrics.clone(), settings.clone()))
         }
         ControllerRole::Scheduler => Box::new(()),
     })

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use crate::agent::flags::Flags;
 use crate::agent::program::{Control, Exit, Launch, NotStarted, Program, Running};
+use crate::workloads::NOTHING_TO_DO;
 
 /// Which of the two programs is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -69,6 +70,8 @@ impl Program for ControllerPrograms {
                 let work = async {
                     let _turn = turn.lock_owned().await;
                     let api = started(apis, &launch.pod.uid().unwrap_or_default()).await;
+                    // They watch a lot, and most control planes have nothing for them yet.
+                    api.outgrown(&NOTHING_TO_DO).await;
                     let _controllers = start(role, Client::new(api.service_for(peer), "default"));
                     std::future::pending::<()>().await;
                 };
