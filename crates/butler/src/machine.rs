@@ -90,7 +90,7 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
     let mut steward_settings = steward::Settings::default();
     steward_settings.leaf_lifetime = leaf_lifetime.unwrap_or(steward_settings.leaf_lifetime);
     Ok(Machine {
-        _workloads: workloads::start(client.clone(), Arc::clone(&clock), metrics.clone(), volumes),
+        _workloads: workloads::start(&watches, Arc::clone(&clock), metrics.clone(), volumes),
         _network: network::start(&watches, Arc::clone(&clock), &metrics, balancing),
         _agent: agent::start(&watches, clock, &metrics, node, programs),
         _steward: steward(&watches, &metrics, &steward_settings, &drivers),
@@ -118,7 +118,7 @@ fn tenant_controllers(clock: &Clock, metrics: &Metrics, settings: &workloads::Se
     let (clock, metrics, settings) = (Arc::clone(clock), metrics.clone(), settings.clone());
     Arc::new(move |role, client| match role {
         ControllerRole::ControllerManager => {
-            Box::new(workloads::start(client, Arc::clone(&clock), metrics.clone(), settings.clone()))
+            Box::new(workloads::start(&Watches::new(client), Arc::clone(&clock), metrics.clone(), settings.clone()))
         }
         ControllerRole::Scheduler => Box::new(()),
     })

@@ -9,7 +9,7 @@ use kapi_auth::{ClusterAuthorizer, NodeGraph, RbacIndex};
 use kapi_store::{Action, Collection, CommitError, Event, Expect, Observer, Op, Store, StoreError};
 use parking_lot::RwLock;
 use pki::PkiError;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
 use crate::admission;
 use crate::auth::{Auth, Security};
@@ -80,6 +80,8 @@ pub(crate) struct Inner {
     pub(crate) auth: Auth,
     pub(crate) metrics: Metrics,
     pub(crate) admission: Arc<admission::State>,
+    /// Woken by every object that comes.
+    arrivals: Arc<Notify>,
     /// Turns true when the front end stops: watches end then.
     pub(crate) ending: watch::Sender<bool>,
     custom: Arc<RwLock<Arc<Groups>>>,
@@ -244,6 +246,20 @@ impl Api {
     pub fn name(&self) -> &str {
         &self.inner.name
     }
+
+    /// Waits until one of these collections, such as `deployments.apps`, holds more objects than the number beside it.
+    pub async fn outgrown(&self, sizes: &[(&str, usize)]) {
+        loop {
+            let arrival = self.inner.arrivals.notified();
+            tokio::pin!(arrival);
+            // What comes while the collections are looked at counts as well.
+            arrival.as_mut().enable();
+            if sizes.iter().any(|(collection, size)| self.inner.collection_named(collection).len() > *size) {
+                return;
+            }
+            arrival.await;
+        }
+    }
 }
 
 impl Inner {
@@ -258,6 +274,7 @@ impl Inner {
             options,
             metrics: Metrics::default(),
             admission: Arc::default(),
+            arrivals: Arc::default(),
             ending: watch::Sender::new(false),
             custom: Arc::default(),
         })
@@ -272,6 +289,7 @@ impl Inner {
             options,
             metrics: Metrics::default(),
             admission: Arc::clone(&self.admission),
+            arrivals: Arc::clone(&self.arrivals),
             ending: watch::Sender::new(false),
             custom: Arc::clone(&self.custom),
         })
@@ -347,6 +365,9 @@ impl Inner {
         self.auth.changed(resource, event);
         let object = (event.change != kapi_store::Change::Deleted).then_some(&*event.object);
         self.admission.observe(resource, &event.key, object);
+        if event.change == kapi_store::Change::Added {
+            self.arrivals.notify_waiters();
+        }
     }
 
     /// Takes in what is stored already.
@@ -398,6 +419,19 @@ mod tests {
     async fn make_namespace(api: &Api, name: &str) {
         let object = json!({"metadata": {"name": name}});
         Internal::new(api).send("test", Method::POST, NAMESPACES, Some(&object)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_outgrows_its_beginnings_is_noticed() {
+        let plane = Plane::new(Store::in_memory().unwrap());
+        let api = plane.api("one", Options::default()).await.unwrap();
+        let sizes = [("pods.", 0), ("namespaces.", 4)];
+        let outgrown = api.outgrown(&sizes);
+        tokio::pin!(outgrown);
+        assert!(futures::poll!(&mut outgrown).is_pending());
+        make_namespace(&api, "x").await;
+        outgrown.await;
+        api.outgrown(&sizes).await;
     }
 
     #[tokio::test]

@@ -35,11 +35,27 @@ mod world;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kube::Client;
-use runtime::{Clock, Metrics, Queue, Reconcile};
+use runtime::{Clock, Metrics, Queue, Reconcile, Watches};
 use tokio::task::AbortHandle;
 
 use world::World;
+
+/// The collections of what controllers work for, each with the number of objects in it that need nothing done: an API that
+/// holds no more needs no controllers. The one Service is that of the API itself.
+pub const NOTHING_TO_DO: [(&str, usize); 12] = [
+    ("cronjobs.batch", 0),
+    ("daemonsets.apps", 0),
+    ("deployments.apps", 0),
+    ("jobs.batch", 0),
+    ("nodes.", 0),
+    ("persistentvolumeclaims.", 0),
+    ("persistentvolumes.", 0),
+    ("poddisruptionbudgets.policy", 0),
+    ("pods.", 0),
+    ("replicasets.apps", 0),
+    ("services.", 1),
+    ("statefulsets.apps", 0),
+];
 
 /// How many passes of one controller run at a time in one API.
 const WORKERS: usize = 4;
@@ -62,13 +78,13 @@ impl Drop for Workloads {
     }
 }
 
-/// Runs all controllers for the API behind `client`.
-pub fn start(client: Client, clock: Clock, metrics: Metrics, settings: Settings) -> Workloads {
-    Workloads { task: tokio::spawn(run(client, clock, metrics, settings)).abort_handle() }
+/// Runs all controllers for the API that is watched.
+pub fn start(watches: &Watches, clock: Clock, metrics: Metrics, settings: Settings) -> Workloads {
+    Workloads { task: tokio::spawn(run(watches.clone(), clock, metrics, settings)).abort_handle() }
 }
 
-async fn run(client: Client, clock: Clock, metrics: Metrics, settings: Settings) {
-    let world = Arc::new(World::watch(client, clock, settings));
+async fn run(watches: Watches, clock: Clock, metrics: Metrics, settings: Settings) {
+    let world = Arc::new(World::watch(watches, clock, settings));
     // Whoever knows half of the pods would create the other half again.
     world.synced().await;
     // One task for all loops: a thousand APIs have a thousand of it.

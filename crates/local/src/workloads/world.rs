@@ -41,8 +41,8 @@ pub(super) struct World {
 
 impl World {
     /// Begins to watch everything that controllers look at.
-    pub(super) fn watch(client: Client, clock: Clock, settings: Settings) -> Self {
-        let watches = Watches::new(client.clone());
+    pub(super) fn watch(watches: Watches, clock: Clock, settings: Settings) -> Self {
+        let client = watches.client().clone();
         Self {
             deployments: Objects::watch(&watches),
             replica_sets: Objects::watch(&watches),

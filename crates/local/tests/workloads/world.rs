@@ -60,7 +60,12 @@ impl World {
     pub(crate) fn start(&mut self) {
         let settings = Settings { volumes_dir: "/var/lib/volumes".into() };
         let clock = Arc::new(jiff::Timestamp::now);
-        self.workloads = Some(workloads::start(self.client.clone(), clock, runtime::Metrics::default(), settings));
+        self.workloads = Some(workloads::start(
+            &runtime::Watches::new(self.client.clone()),
+            clock,
+            runtime::Metrics::default(),
+            settings,
+        ));
     }
 
     pub(crate) async fn add_node(&self, name: &str, spec: Value) {

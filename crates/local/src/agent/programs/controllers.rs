@@ -18,6 +18,7 @@ use tokio::sync::watch;
 
 use crate::agent::flags::Flags;
 use crate::agent::program::{Control, Exit, Launch, NotStarted, Program, Running};
+use crate::workloads::NOTHING_TO_DO;
 
 /// Which of the two programs is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,6 +76,8 @@ impl Program for ControllerPrograms {
                         Ok(client) => client,
                         Err(error) => return Exit::failed(format!("the API refuses the certificate: {error}")),
                     };
+                    // They watch a lot, and most control planes have nothing for them yet.
+                    api.outgrown(&NOTHING_TO_DO).await;
                     let _controllers = start(role, client);
                     std::future::pending().await
                 };
