@@ -191,9 +191,13 @@ async fn a_damaged_file_is_one_clear_sentence_and_is_left_alone() {
     for crashed in [false, true] {
         let dir = tempfile::tempdir().unwrap();
         let whole = filled(dir.path(), crashed).await;
-        let overwritten =
-            |at: usize, length: usize| [&whole[..at], &vec![0xaa; length], &whole[at + length..]].concat();
-        let record = whole.windows(9).position(|window| window == b"long long").unwrap();
+        // Pages with objects in them, old ones among them: which of them count only the engine knows.
+        let written = |damage: &dyn Fn(&mut [u8])| {
+            let mut bytes = whole.clone();
+            let pages = bytes.chunks_mut(page).skip(1);
+            pages.filter(|page| page.windows(9).any(|part| part == b"long long")).for_each(damage);
+            bytes
+        };
         for (name, damaged) in [
             ("another file", vec![b'x'; 64 * 1024]),
             ("another short file", b"not a store".to_vec()),
@@ -201,20 +205,32 @@ async fn a_damaged_file_is_one_clear_sentence_and_is_left_alone() {
             ("a third is left", whole[..whole.len() / 3].to_vec()),
             ("the last page is lost", whole[..whole.len() - page].to_vec()),
             ("the last byte is lost", whole[..whole.len() - 1].to_vec()),
-            ("garbage at the head", overwritten(0, page)),
-            ("garbage in the middle", overwritten(record / page * page, page)),
-            ("a byte in the middle", overwritten(record, 1)),
+            ("garbage at the head", [&vec![0xaa; page], &whole[page..]].concat()),
+            ("garbage in the middle", written(&|page| page.fill(0xaa))),
+            ("a byte in the middle", written(&|page| page[page.len() / 2] ^= 1)),
         ] {
             let path = dir.path().join("damaged");
             std::fs::write(&path, &damaged).unwrap();
-            let refused = Store::open(&path).err();
-            assert!(matches!(refused, Some(OpenError::Damaged { .. })), "{name}, crashed {crashed}: {refused:?}");
-            assert!(std::fs::read(&path).unwrap() == damaged, "{name}, crashed {crashed}: the file was changed");
+            match Store::open(&path) {
+                Err(OpenError::Damaged { .. }) => {
+                    assert!(
+                        std::fs::read(&path).unwrap() == damaged,
+                        "{name}, crashed {crashed}: the file was changed"
+                    );
+                }
+                // A crash may come while the file grows: an end that holds nothing yet is not missed.
+                Ok(store) if crashed && name.starts_with("the last") => assert_eq!(count(&store), 200, "{name}"),
+                outcome => panic!("{name}, crashed {crashed}: {:?}", outcome.err()),
+            }
         }
         let path = dir.path().join("again");
         std::fs::write(&path, &whole).unwrap();
-        assert_eq!(Store::open(&path).unwrap().collection("a/things").list("", None, usize::MAX).items.len(), 200);
+        assert_eq!(count(&Store::open(&path).unwrap()), 200);
     }
+}
+
+fn count(store: &Store) -> usize {
+    store.collection("a/things").list("", None, usize::MAX).items.len()
 }
 
 #[tokio::test]
