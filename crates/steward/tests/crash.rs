@@ -111,7 +111,7 @@ impl World {
         let balancing = network::Settings { load_balancers: net(64, 18), pods, node_address: None };
         let volumes = workloads::Settings { volumes_dir: folder.path().join("volumes") };
         let parts = (
-            workloads::start(client.clone(), Arc::clone(&clock), metrics.clone(), volumes),
+            workloads::start(&watches, Arc::clone(&clock), metrics.clone(), volumes),
             network::start(&watches, Arc::clone(&clock), &metrics, balancing),
             agent::start(&watches, clock, &metrics, node, programs),
         );
