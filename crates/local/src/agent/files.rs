@@ -14,7 +14,7 @@ use super::volumes::{Files, Volume};
 pub(crate) fn write(pod: &Pod, volumes: &BTreeMap<String, Volume>, directory: &Path) -> io::Result<()> {
     for (name, volume) in volumes {
         match volume {
-            Volume::Files(files) => write_files(&directory.join(name), files)?,
+            Volume::Files(files) => write_files(&directory.join(name), files, fs_group(pod))?,
             Volume::Directory { path, made } if *made && !path.exists() => {
                 fs::create_dir_all(path)?;
                 let (user, group) = owner(pod);
@@ -35,7 +35,8 @@ pub(crate) fn place(name: &str, volume: &Volume, directory: &Path) -> PathBuf {
 }
 
 /// Makes a directory hold these files and no others. A file is replaced as a whole or not at all.
-fn write_files(directory: &Path, files: &Files) -> io::Result<()> {
+/// The pod's group may read them, as it may where a kubelet writes them.
+fn write_files(directory: &Path, files: &Files, group: Option<u32>) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     for (path, file) in files {
         let path = directory.join(path);
@@ -47,8 +48,12 @@ fn write_files(directory: &Path, files: &Files) -> io::Result<()> {
         }
         let partial = path.with_added_extension("partial");
         let _ = fs::remove_file(&partial);
-        let mut out = fs::OpenOptions::new().write(true).create_new(true).mode(file.mode).open(&partial)?;
+        let mode = if group.is_some() { file.mode | 0o440 } else { file.mode };
+        let mut out = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&partial)?;
         io::Write::write_all(&mut out, &file.bytes)?;
+        if group.is_some() {
+            chown(&partial, None, group)?;
+        }
         fs::rename(&partial, &path)?;
     }
     remove_others(directory, directory, files)
@@ -70,10 +75,18 @@ fn remove_others(root: &Path, directory: &Path, files: &Files) -> io::Result<()>
 /// Whose a directory made for a pod is.
 fn owner(pod: &Pod) -> (Option<u32>, Option<u32>) {
     let context = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref());
-    let id = |id: Option<i64>| id.and_then(|id| u32::try_from(id).ok());
-    let user = id(context.and_then(|context| context.run_as_user));
-    let group = context.and_then(|context| context.fs_group.or(context.run_as_group));
-    (user, id(group))
+    let user = context.and_then(|context| identifier(context.run_as_user));
+    let group = context.and_then(|context| identifier(context.run_as_group));
+    (user, fs_group(pod).or(group))
+}
+
+/// The group that may use all volumes of a pod.
+fn fs_group(pod: &Pod) -> Option<u32> {
+    identifier(pod.spec.as_ref()?.security_context.as_ref()?.fs_group)
+}
+
+fn identifier(id: Option<i64>) -> Option<u32> {
+    u32::try_from(id?).ok()
 }
 
 /// Removes the directories of pods that are not wanted any more.
