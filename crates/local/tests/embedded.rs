@@ -118,7 +118,12 @@ async fn controllers_of_a_tenant_make_its_pods() {
     let volumes_dir = machine.settings.directory.join("volumes");
     let settings = local::workloads::Settings { volumes_dir };
     let controllers: local::agent::Controllers = Arc::new(move |_, client| {
-        Box::new(local::workloads::start(client, clock(), runtime::Metrics::default(), settings.clone()))
+        Box::new(local::workloads::start(
+            &runtime::Watches::new(client),
+            clock(),
+            runtime::Metrics::default(),
+            settings.clone(),
+        ))
     });
     let programs = Programs::embedded(machine.plane.clone(), clock(), controllers, Simulation::default());
     let _agent = machine.agent(programs);
