@@ -4,7 +4,7 @@
 use std::process::Command;
 
 #[test]
-fn real_control_planes_serve_are_joined_upgraded_and_removed() {
+fn real_control_planes_serve_are_joined_and_removed() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/real");
     let ended = Command::new(script).arg(env!("CARGO_BIN_EXE_butler")).status().unwrap();
     assert!(ended.success(), "scripts/real says what failed");
