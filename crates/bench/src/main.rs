@@ -18,10 +18,11 @@ use server::Programs;
 /// Until memory is read, so that what a start or a load leaves behind is given back.
 const SETTLE: Duration = Duration::from_secs(5);
 
-const USAGE: &str = "bench [--quick] [--embedded-only] [--tenants-only]
+const USAGE: &str = "bench [--quick] [--embedded-only] [--tenants-only] [--tenants N]
   --quick           10,000 objects, 200 control planes and shorter loads
   --embedded-only   no real kube-apiserver to compare with
   --tenants-only    hosted control planes and nothing else
+  --tenants N       that many of them
 BUTLER names the butler program; without it, the one beside this program is measured.";
 
 #[derive(Default)]
@@ -29,16 +30,21 @@ struct Arguments {
     quick: bool,
     embedded_only: bool,
     tenants_only: bool,
+    tenants: Option<usize>,
 }
 
 impl Arguments {
-    fn parse(given: impl Iterator<Item = String>) -> Result<Self> {
+    fn parse(mut given: impl Iterator<Item = String>) -> Result<Self> {
         let mut parsed = Self::default();
-        for argument in given {
+        while let Some(argument) = given.next() {
             match argument.as_str() {
                 "--quick" => parsed.quick = true,
                 "--embedded-only" => parsed.embedded_only = true,
                 "--tenants-only" => parsed.tenants_only = true,
+                "--tenants" => {
+                    let number = given.next().and_then(|number| number.parse().ok()).filter(|number| *number > 0);
+                    parsed.tenants = Some(number.with_context(|| format!("--tenants needs a number\n{USAGE}"))?);
+                }
                 _ => bail!("{argument} is not known\n{USAGE}"),
             }
         }
@@ -64,11 +70,12 @@ async fn main() -> Result<()> {
     if !butler.is_file() {
         bail!("{} is not there; `cargo build --release -p butler` makes it", butler.display());
     }
-    let size = if arguments.quick {
+    let mut size = if arguments.quick {
         Size { objects: 10_000, starts: 3, load: Duration::from_secs(5), watched: 200, tenants: 200 }
     } else {
         Size { objects: 100_000, starts: 5, load: Duration::from_secs(15), watched: 400, tenants: 1_000 }
     };
+    size.tenants = arguments.tenants.unwrap_or(size.tenants);
     let cores = std::thread::available_parallelism()?;
     say("Both servers write with fsync and are asked over HTTPS with client certificates by the same client.");
     say(&format!(

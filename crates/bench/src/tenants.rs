@@ -81,7 +81,7 @@ pub(crate) async fn measure(programs: &Programs, count: usize) -> Result<Cost> {
     let (_, alone) = settle(&server, QUIET).await?;
     say(&format!("tenants: the first was Ready after {first:?}, {} MB", alone.memory / 1_000_000));
 
-    let sleepers = count / 4;
+    let sleepers = count.div_ceil(4);
     create(&server.dialler, "asleep", sleepers, 0).await?;
     arrivals.until(|known| known.asleep.len() == sleepers).await?;
     let (_, before) = settle(&server, QUIET).await?;
