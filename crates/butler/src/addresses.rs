@@ -1,6 +1,7 @@
 //! The addresses of one Butler among those of this machine.
 
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use ipnet::{IpNet, Ipv4Net};
@@ -48,17 +49,21 @@ impl Addresses {
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let mut numbers = (FIRST..=254).chain(1..FIRST);
-                let Some(taken) = numbers.find_map(|number| Self::take(number, ground).ok()) else {
-                    bail!("no range of addresses is free: 254 Butlers run here");
+                let free = |number: &u8| !is_spoken_for(*number, data);
+                let Some(taken) = numbers.by_ref().filter(free).find_map(|number| Self::take(number, ground).ok())
+                else {
+                    bail!("no range of addresses is free: there are 254 data directories; remove those not in use");
                 };
                 let mark = if ground == Ground::Bridge { " bridge" } else { "" };
                 write_secret(&path, &format!("{}{mark}", taken.number))?;
+                speak_for(taken.number, data);
                 Ok(taken)
             }
             Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
         }
     }
 
+    /// Listens where others would, so that they see it is taken.
     fn take(number: u8, ground: Ground) -> std::io::Result<Self> {
         let claim = TcpListener::bind((Ipv4Addr::new(127, number, 255, 254), CLAIM_PORT))?;
         Ok(Self { number, ground, _claim: claim })
@@ -106,6 +111,28 @@ impl Addresses {
     }
 }
 
+/// Where the data directories of this user are told of their numbers, running or not.
+fn register(number: u8) -> PathBuf {
+    let user = rustix::process::geteuid().as_raw();
+    std::env::temp_dir().join(format!("butler-addresses-{user}")).join(number.to_string())
+}
+
+/// Whether a number belongs to another data directory that is still there, though nobody may run in it now.
+fn is_spoken_for(number: u8, data: &DataDir) -> bool {
+    let Ok(text) = std::fs::read_to_string(register(number)) else { return false };
+    let holder = Path::new(text.trim());
+    holder != data.path() && holder.join("addresses").exists()
+}
+
+/// Tells others. If it cannot, they see only those that run.
+fn speak_for(number: u8, data: &DataDir) {
+    let path = register(number);
+    let told = path.parent().map(std::fs::create_dir_all).unwrap_or(Ok(()));
+    if let Err(error) = told.and_then(|()| std::fs::write(&path, data.path().as_os_str().as_encoded_bytes())) {
+        tracing::debug!(%error, "cannot write {}", path.display());
+    }
+}
+
 fn net(first: Ipv4Addr, prefix: u8) -> IpNet {
     IpNet::V4(Ipv4Net::new_assert(first, prefix))
 }
@@ -128,6 +155,10 @@ mod tests {
         assert!(taken.contains("is taken"), "{taken}");
         let before = first.load_balancers();
         drop(first);
+        // One that does not run now still has its own.
+        let folder = tempfile::tempdir().unwrap();
+        let third = DataDir::of(&Place { data_dir: Some(folder.path().to_owned()) }).unwrap();
+        assert_ne!(claim(&third, Ground::Loopback).unwrap().load_balancers(), before);
         assert_eq!(claim(&one, Ground::Loopback).unwrap().load_balancers(), before);
         let other = claim(&one, Ground::Bridge).err().unwrap().to_string();
         assert!(other.contains("was begun without --real"), "{other}");
