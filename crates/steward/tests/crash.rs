@@ -93,7 +93,12 @@ impl World {
         let watches = Watches::new(client.clone());
         let pods = PodAddresses { told: "10.61.128.0/17".parse().unwrap(), bound: net(128, 17) };
         let controllers: agent::Controllers = Arc::new(|_, _| Box::new(()));
-        let programs = Programs::embedded(plane.clone(), Arc::clone(&clock), controllers, Simulation::default());
+        // Tenants live in the time their certificates are made in.
+        let ahead = Arc::new(AtomicI64::new(0));
+        let seconds = Arc::clone(&ahead);
+        let later: Clock =
+            Arc::new(move || Timestamp::now() + SignedDuration::from_secs(seconds.load(Ordering::SeqCst)));
+        let programs = Programs::embedded(plane.clone(), later, controllers, Simulation::default());
         let node = agent::Settings {
             node: "here".into(),
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -121,7 +126,7 @@ impl World {
         });
         let stores: Api<DataStore> = Api::all(client.clone());
         stores.create(&PostParams::default(), &serde_json::from_value(store).unwrap()).await.unwrap();
-        Self { plane, api, client, ahead: Arc::default(), _parts: parts, _folder: folder }
+        Self { plane, api, client, ahead, _parts: parts, _folder: folder }
     }
 
     /// Runs Steward with a fuse in its connection.
