@@ -170,15 +170,17 @@ impl State {
     async fn of(server: &Server) -> Result<Self> {
         let body = server.dialler.connect().await?.get("/metrics").await?;
         let text = String::from_utf8_lossy(&body);
-        let sum = |name: &str, label: &str| -> u64 {
-            let lines = text.lines().filter(|line| line.starts_with(name) && line.contains(label));
+        let sum = |name: &str, labels: &[&str]| -> u64 {
+            let lines = text.lines().filter(|line| line.starts_with(name));
+            let lines = lines.filter(|line| labels.iter().all(|label| line.contains(label)));
             lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
         };
+        let heartbeats = sum("apiserver_request_total", &[r#"verb="patch""#, r#"resource="leases""#]);
         let process: &Process = server.processes.first().context("no process")?;
         Ok(Self {
             at: Instant::now(),
-            writes: sum("kapi_store_revision ", "") - sum("apiserver_request_total", "resource=\"leases\""),
-            objects: sum("kapi_store_objects ", ""),
+            writes: sum("kapi_store_revision ", &[]).saturating_sub(heartbeats),
+            objects: sum("kapi_store_objects ", &[]),
             memory: process.resident()?,
             cpu: process.cpu()?,
             files: process.open_files()?,
