@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Each controller is a folder or file with a pure planner and a shell that reads, lets it decide, and writes. All of an
-//! API share one set of watches ([`world::World`]). What people see (status, conditions, names, labels, events) is
+//! API share one set of watches (`world::World`). What people see (status, conditions, names, labels, events) is
 //! what kube-controller-manager and kube-scheduler show, as those do this job on any other Kubernetes.
 
 mod claim;
