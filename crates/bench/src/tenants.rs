@@ -98,6 +98,8 @@ pub(crate) async fn measure(programs: &Programs, count: usize) -> Result<Cost> {
     let rested = State::of(&server).await?;
 
     let deleting = Instant::now();
+    // The first connection has been idle for so long that the server may have closed it.
+    let mut connection = server.dialler.connect().await?;
     for number in 0..NAMESPACES {
         connection.delete(&path(number)).await?;
     }

@@ -92,19 +92,19 @@ async fn pods_of_one_api_see_the_same_objects_and_take_turns_in_controlling() {
     assert_eq!(old.apiserver_version().await.unwrap().git_version, "v1.34.4");
     assert_eq!(new.apiserver_version().await.unwrap().git_version, "v1.35.4");
 
-    // Controllers begin when there is something to control.
-    let containers = json!([{"name": "c", "image": "x"}]);
-    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": containers}});
-    let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
-    let deployment: k8s_openapi::api::apps::v1::Deployment = object(json!({"metadata": {"name": "d"}, "spec": spec}));
-    Api::namespaced(old.clone(), "x").create(&PostParams::default(), &deployment).await.unwrap();
-    let begun = async {
-        while started.lock().is_empty() {
-            tokio::task::yield_now().await;
-        }
+    // An empty API needs none; then they act with the certificate of their kubeconfig, at one pod after the other.
+    assert!(started.lock().is_empty());
+    let node: Node = object(json!({"metadata": {"name": "n"}}));
+    Api::all(old).create(&PostParams::default(), &node).await.unwrap();
+    let have_started = async |count: usize| {
+        let all = async {
+            while started.lock().len() < count {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), all).await.unwrap();
     };
-    tokio::time::timeout(Duration::from_secs(30), begun).await.unwrap();
-    // They act with the certificate of their kubeconfig, at one pod after the other.
+    have_started(1).await;
     let (role, first) = started.lock()[0].clone();
     assert_eq!((role, started.lock().len()), (ControllerRole::ControllerManager, 1));
     let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
@@ -115,12 +115,7 @@ async fn pods_of_one_api_see_the_same_objects_and_take_turns_in_controlling() {
     let answer: Value = first.request(request).await.unwrap();
     assert_eq!(answer["status"]["userInfo"]["username"], "system:kube-controller-manager");
     machine.delete("old").await;
-    let both = async {
-        while started.lock().len() < 2 {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), both).await.unwrap();
+    have_started(2).await;
     assert!(has_namespace(&new, "x").await);
 }
 
