@@ -16,6 +16,7 @@ mod conditions;
 mod controller;
 mod failure;
 mod finalizer;
+mod follow;
 mod key;
 mod metrics;
 mod queue;

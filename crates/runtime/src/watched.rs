@@ -6,15 +6,13 @@ use std::fmt::Debug;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use futures::StreamExt;
-use kube::runtime::WatchStreamExt;
-use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Client, Resource, ResourceExt};
 use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
+use crate::follow::{self, follow};
 use crate::{Key, Queue};
 
 /// What a process watches. Whoever asks for a kind shares one stream and one copy with everybody else. Clones share all.
@@ -58,8 +56,8 @@ impl Watches {
         }
         let (sender, synced) = watch::channel(false);
         let copy = Arc::new(Copy::<K>::default());
-        let api = Api::all(self.shared.client.clone());
-        let task = tokio::spawn(follow(api, Arc::clone(&copy), sender)).abort_handle();
+        let client = self.shared.client.clone();
+        let task = tokio::spawn(keep_up(client, Arc::clone(&copy), sender)).abort_handle();
         let watched: Arc<dyn Any + Send + Sync> = Arc::clone(&copy) as _;
         kinds.insert(TypeId::of::<K>(), Kind { watched, synced, task });
         Watched { copy }
@@ -265,10 +263,17 @@ impl<K: Resource + Clone> Copy<K> {
         }
     }
 
-    /// Forgets everything that a complete listing did not name.
-    fn keep(&self, named: &BTreeSet<Key>) {
-        self.objects.write().deleted.clear();
-        let gone: Vec<Key> = self.objects.read().by_key.keys().filter(|key| !named.contains(key)).cloned().collect();
+    /// Forgets everything that a complete listing did not name and that is not younger than it.
+    fn keep(&self, named: &BTreeSet<Key>, listed_at: u64) {
+        let gone: Vec<Key> = {
+            let mut objects = self.objects.write();
+            objects.told = objects.told.max(listed_at);
+            objects.deleted.retain(|key, _| named.contains(key));
+            let is_gone = |(key, object): &(&Key, &Arc<K>)| {
+                !named.contains(*key) && revision(&***object).is_none_or(|revision| revision <= listed_at)
+            };
+            objects.by_key.iter().filter(is_gone).map(|(key, _)| key.clone()).collect()
+        };
         gone.iter().for_each(|key| self.remove(key, None));
     }
 
@@ -328,29 +333,31 @@ fn revision<K: Resource>(object: &K) -> Option<u64> {
     object.resource_version().and_then(|version| version.parse().ok())
 }
 
-async fn follow<K>(api: Api<K>, copy: Arc<Copy<K>>, synced: watch::Sender<bool>)
+/// Lets a copy follow its kind.
+async fn keep_up<K>(client: Client, copy: Arc<Copy<K>>, synced: watch::Sender<bool>)
 where
-    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
-    let mut named = BTreeSet::new();
-    let events = watcher(api, watcher::Config::default()).default_backoff();
-    futures::pin_mut!(events);
-    while let Some(event) = events.next().await {
-        match event {
-            Ok(Event::Init) => named.clear(),
-            Ok(Event::InitApply(object)) => {
-                named.insert(Key::of(&object));
-                copy.put(object, Source::Watch);
-            }
-            Ok(Event::InitDone) => {
-                copy.keep(&named);
-                named.clear();
-                synced.send_replace(true);
-            }
-            Ok(Event::Apply(object)) => copy.put(object, Source::Watch),
-            Ok(Event::Delete(object)) => copy.remove(&Key::of(&object), Some(&object)),
-            Err(error) => tracing::debug!(%error, "a watch is interrupted"),
-        }
+    follow(client, &Following { copy, synced }).await;
+}
+
+struct Following<K> {
+    copy: Arc<Copy<K>>,
+    synced: watch::Sender<bool>,
+}
+
+impl<K: Resource + Clone + Send + Sync> follow::Listener<K> for Following<K> {
+    fn put(&self, object: K) {
+        self.copy.put(object, Source::Watch);
+    }
+
+    fn deleted(&self, object: K) {
+        self.copy.remove(&Key::of(&object), Some(&object));
+    }
+
+    fn listed(&self, named: &BTreeSet<Key>, revision: u64) {
+        self.copy.keep(named, revision);
+        self.synced.send_replace(true);
     }
 }
 
@@ -408,8 +415,10 @@ mod tests {
         assert_eq!(names(watched.owned_by("y")), ["a", "c"]);
         assert_eq!(names(watched.in_namespace("team")), ["a", "b", "c"]);
         assert_eq!(names(watched.in_namespace("tea")), Vec::<String>::new());
-        copy.keep(&BTreeSet::from([Key::new("team", "c")]));
-        assert_eq!(names(watched.all()), ["c"]);
+        // Written after the list was made, so not in it.
+        watched.wrote(object("d", 9, None));
+        copy.keep(&BTreeSet::from([Key::new("team", "c")]), 8);
+        assert_eq!(names(watched.all()), ["c", "d"]);
         assert!(watched.owned_by("x").is_empty());
     }
 
