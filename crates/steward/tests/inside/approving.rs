@@ -75,6 +75,7 @@ fn approval_can_be_left_to_others() {
     assert!(tenant(json!({"provider": "talos", "csrApproval": {"autoApprove": false}})).is_none());
     let confined = tenant(json!({"provider": "talos", "allowedSubnets": ["198.18.0.0/24"]})).unwrap();
     assert_eq!(confined.allowed_subnets, ["198.18.0.0/24".parse().unwrap()]);
+    assert!(tenant(json!({"provider": "talos", "allowedSubnets": ["everywhere"]})).is_none());
 }
 
 /// Asks for a serving certificate of node n1.

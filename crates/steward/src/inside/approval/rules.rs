@@ -24,7 +24,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The rules of a tenant; none when its certificates are approved by somebody else.
+    /// The rules of a tenant; none when its certificates are approved by somebody else, or when a subnet of its rules
+    /// cannot be read, which the schema does not let happen: a wall that cannot be built is no open door.
     pub fn of(tenant: &Tenant) -> Option<Self> {
         let bootstrap = tenant.addons.worker_bootstrap.as_ref();
         let approval = bootstrap.and_then(|bootstrap| bootstrap.csr_approval.as_ref());
@@ -33,8 +34,10 @@ impl Rules {
         }
         let subnets = bootstrap.map(|bootstrap| bootstrap.allowed_subnets.as_slice()).unwrap_or_default();
         Some(Self {
-            // The schema accepts no other; one that is none must not open the door.
-            allowed_subnets: subnets.iter().filter_map(|subnet| kernel::cidr::parse_cidr(subnet).ok()).collect(),
+            allowed_subnets: subnets
+                .iter()
+                .map(|subnet| kernel::cidr::parse_cidr(subnet).ok())
+                .collect::<Option<_>>()?,
             service_cidrs: tenant.service_cidrs.clone(),
             cluster_domain: tenant.cluster_domain.clone(),
             endpoint_host: tenant.endpoint_host.clone(),
