@@ -1,0 +1,298 @@
+//! What a TenantCluster wants once every gap is filled: from its team, then from the platform.
+
+use butler_api::butler::butler_config::ButlerConfig;
+use butler_api::butler::provider_config::{ProviderConfig, ScopeType};
+use butler_api::butler::team::{ClusterDefaults, Team};
+use butler_api::butler::tenant_cluster::{Resolved, TenantCluster, TenantClusterSpec, Workers};
+use butler_api::names::{SYSTEM_NAMESPACE, labels};
+use butler_api::shared::{Blocker, BlockerOwner, ByteSize, CpuCount, MachineTemplate, NamespacedRef, NodeOs, OsType};
+use kernel::version::Version;
+use kube::ResourceExt;
+
+use crate::blockers::blocker;
+
+/// The Kubernetes version of clusters when nobody names one.
+pub const DEFAULT_VERSION: &str = "v1.34.4";
+/// The oldest and the newest minor that control planes are made of.
+const MINORS: std::ops::RangeInclusive<u32> = 30..=36;
+const DEFAULT_WORKERS: i32 = 1;
+const DEFAULT_CPU: i64 = 4;
+const DEFAULT_MEMORY: &str = "16Gi";
+const DEFAULT_DISK: &str = "100Gi";
+
+/// Where defaults come from, the closest first.
+#[derive(Clone, Copy, Default)]
+pub struct Sources<'a> {
+    /// The team the cluster belongs to.
+    pub team: Option<&'a Team>,
+    /// Settings of the platform.
+    pub platform: Option<&'a ButlerConfig>,
+}
+
+/// What the cluster wants, with every gap filled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// The spec, complete.
+    pub spec: TenantClusterSpec,
+    /// The version.
+    pub version: Version,
+    /// What was chosen for what the spec leaves out.
+    pub chosen: Resolved,
+}
+
+/// The ProviderConfig a cluster is made on. What was chosen once stays.
+pub fn provider_ref(cluster: &TenantCluster, sources: Sources<'_>) -> Option<NamespacedRef> {
+    let at_home = |name: &str| NamespacedRef { name: name.to_owned(), namespace: SYSTEM_NAMESPACE.to_owned() };
+    let chosen = cluster.status.as_ref().and_then(|status| status.resolved.as_ref());
+    if let Some(named) = &cluster.spec.provider_config_ref {
+        let namespace = named.namespace.clone().unwrap_or_else(|| SYSTEM_NAMESPACE.to_owned());
+        return Some(NamespacedRef { name: named.name.clone(), namespace });
+    }
+    if let Some(chosen) = chosen.and_then(|chosen| chosen.provider_config_ref.clone()) {
+        return Some(chosen);
+    }
+    if let Some(named) = sources.team.and_then(|team| team.spec.provider_config_ref.as_ref()) {
+        return Some(at_home(&named.name));
+    }
+    let named = sources.platform.and_then(|platform| platform.spec.default_provider_config_ref.as_ref())?;
+    let namespace = named.namespace.clone().unwrap_or_else(|| SYSTEM_NAMESPACE.to_owned());
+    Some(NamespacedRef { name: named.name.clone(), namespace })
+}
+
+/// Name of the team a cluster belongs to: the one it names, else the one its namespace is named after.
+pub fn team_name(cluster: &TenantCluster) -> String {
+    let named = cluster.spec.team_ref.as_ref().map(|team| team.name.clone());
+    named.unwrap_or_else(|| cluster.namespace().unwrap_or_default())
+}
+
+/// Fills every gap, or says what is missing and who can supply it.
+pub fn resolve(
+    cluster: &TenantCluster,
+    sources: Sources<'_>,
+    provider: Option<&ProviderConfig>,
+) -> Result<Wanted, Vec<Blocker>> {
+    let mut blockers = Vec::new();
+    let defaults = defaults_of(cluster, sources);
+    let version = version(cluster, &defaults, sources).map_err(|blocker| blockers.push(blocker)).ok();
+    let reference = provider_ref(cluster, sources);
+    let provider = match (&reference, provider) {
+        (None, _) => {
+            blockers.push(blocker(
+                "ProviderUnnamed",
+                "the cluster names no ProviderConfig, and neither its team nor the platform has a default",
+                BlockerOwner::User,
+                "set spec.providerConfigRef, or a default in the Team or the ButlerConfig",
+            ));
+            None
+        }
+        (Some(reference), None) => {
+            let place = format!("{}/{}", reference.namespace, reference.name);
+            blockers.push(blocker(
+                "ProviderMissing",
+                format!("ProviderConfig {place} does not exist"),
+                BlockerOwner::PlatformAdmin,
+                format!("create ProviderConfig {place}, or name another one in spec.providerConfigRef"),
+            ));
+            None
+        }
+        (Some(_), Some(provider)) => match access(cluster, provider) {
+            None => Some(provider),
+            Some(denied) => {
+                blockers.push(denied);
+                None
+            }
+        },
+    };
+    let (Some(version), Some(provider)) = (version, provider) else { return Err(blockers) };
+    let mut spec = cluster.spec.clone();
+    spec.kubernetes_version = Some(version.to_string());
+    let beside_pools = !spec.worker_pools.is_empty();
+    fill(&mut spec.workers, &defaults, if beside_pools { 0 } else { defaults.worker_count.unwrap_or(DEFAULT_WORKERS) });
+    for pool in &mut spec.worker_pools {
+        fill(&mut pool.workers, &defaults, DEFAULT_WORKERS);
+    }
+    let chosen = Resolved {
+        kubernetes_version: Some(version.to_string()),
+        provider_config_ref: reference,
+        provider: Some(provider.spec.provider),
+        team: sources.team.map(ResourceExt::name_any),
+        load_balancer_addresses: spec.load_balancer_addresses(),
+    };
+    Ok(Wanted { spec, version, chosen })
+}
+
+impl Wanted {
+    /// All pools with their names. One that was only made complete, and asks for no machine, is none.
+    pub fn pools(&self, cluster: &TenantCluster) -> Vec<(String, &Workers)> {
+        let named: Vec<String> = cluster.spec.pools().map(|(name, _)| name.to_owned()).collect();
+        let pools = self.spec.pools().filter(|(name, _)| named.iter().any(|known| known == name));
+        pools.map(|(name, workers)| (name.to_owned(), workers)).collect()
+    }
+}
+
+/// The defaults of the cluster's environment over those of its team.
+fn defaults_of(cluster: &TenantCluster, sources: Sources<'_>) -> ClusterDefaults {
+    let Some(team) = sources.team else { return ClusterDefaults::default() };
+    let named = cluster.labels().get(labels::ENVIRONMENT);
+    let environment = team.spec.environments.iter().find(|environment| Some(&environment.name) == named);
+    let closer = environment.and_then(|environment| environment.cluster_defaults.clone()).unwrap_or_default();
+    let further = team.spec.cluster_defaults.clone().unwrap_or_default();
+    ClusterDefaults {
+        kubernetes_version: closer.kubernetes_version.or(further.kubernetes_version),
+        worker_count: closer.worker_count.or(further.worker_count),
+        worker_cpu: closer.worker_cpu.or(further.worker_cpu),
+        worker_memory_gi: closer.worker_memory_gi.or(further.worker_memory_gi),
+        worker_disk_gi: closer.worker_disk_gi.or(further.worker_disk_gi),
+        default_addons: if closer.default_addons.is_empty() { further.default_addons } else { closer.default_addons },
+    }
+}
+
+fn version(cluster: &TenantCluster, defaults: &ClusterDefaults, sources: Sources<'_>) -> Result<Version, Blocker> {
+    let chosen = cluster.status.as_ref().and_then(|status| status.resolved.as_ref());
+    let platform = sources.platform.and_then(|platform| platform.spec.default_kubernetes_version.clone());
+    let text = (cluster.spec.kubernetes_version.clone())
+        .or_else(|| chosen.and_then(|chosen| chosen.kubernetes_version.clone()))
+        .or_else(|| defaults.kubernetes_version.clone())
+        .or(platform)
+        .unwrap_or_else(|| DEFAULT_VERSION.to_owned());
+    let unknown = |message: String| {
+        let remedy = format!("set spec.kubernetesVersion to one of v1.{} to v1.{}", MINORS.start(), MINORS.end());
+        blocker("VersionUnknown", message, BlockerOwner::User, remedy)
+    };
+    let version: Version = text.parse().map_err(|error| unknown(format!("{error}")))?;
+    if version.major != 1 || !MINORS.contains(&version.minor) {
+        return Err(unknown(format!("Kubernetes {version} is none that Butler makes control planes of")));
+    }
+    Ok(version)
+}
+
+/// Why the cluster may not be made on this provider.
+fn access(cluster: &TenantCluster, provider: &ProviderConfig) -> Option<Blocker> {
+    let owner = provider.spec.scope.team_ref.as_ref().map(|team| team.name.as_str());
+    let team = team_name(cluster);
+    if provider.spec.scope.type_ != ScopeType::Team || owner == Some(team.as_str()) {
+        return None;
+    }
+    Some(blocker(
+        "ProviderDenied",
+        format!("ProviderConfig {} belongs to another team", provider.name_any()),
+        BlockerOwner::PlatformAdmin,
+        "name another ProviderConfig, or let this one's scope be platform",
+    ))
+}
+
+fn fill(workers: &mut Workers, defaults: &ClusterDefaults, replicas: i32) {
+    workers.replicas = Some(workers.replicas.unwrap_or(replicas));
+    let gibibytes = |amount: i32| ByteSize::Text(format!("{amount}Gi"));
+    let template = workers.machine_template.get_or_insert_with(MachineTemplate::default);
+    let cpu = || CpuCount::Int(defaults.worker_cpu.map_or(DEFAULT_CPU, i64::from));
+    template.cpu.get_or_insert_with(cpu);
+    template
+        .memory
+        .get_or_insert_with(|| defaults.worker_memory_gi.map_or_else(|| ByteSize::from(DEFAULT_MEMORY), gibibytes));
+    template
+        .disk_size
+        .get_or_insert_with(|| defaults.worker_disk_gi.map_or_else(|| ByteSize::from(DEFAULT_DISK), gibibytes));
+    template.os.get_or_insert_with(NodeOs::default).type_.get_or_insert(OsType::Rocky);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn cluster(spec: Value) -> TenantCluster {
+        serde_json::from_value(json!({
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster",
+            "metadata": {"name": "c", "namespace": "team-a", "labels": {labels::ENVIRONMENT: "prod"}}, "spec": spec,
+        }))
+        .unwrap()
+    }
+
+    fn team(spec: Value) -> Team {
+        let object = json!({
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "Team", "metadata": {"name": "team-a"}, "spec": spec,
+        });
+        serde_json::from_value(object).unwrap()
+    }
+
+    fn platform(spec: Value) -> ButlerConfig {
+        let object = json!({
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "ButlerConfig", "metadata": {"name": "butler"},
+            "spec": spec,
+        });
+        serde_json::from_value(object).unwrap()
+    }
+
+    fn provider(spec: Value) -> ProviderConfig {
+        serde_json::from_value(json!({
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "ProviderConfig",
+            "metadata": {"name": "here", "namespace": "butler-system"}, "spec": spec,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn gaps_are_filled_by_environment_then_team_then_platform() {
+        let team = team(json!({
+            "providerConfigRef": {"name": "teams"},
+            "clusterDefaults": {"kubernetesVersion": "v1.31.0", "workerCount": 5, "workerCPU": 2},
+            "environments": [{"name": "prod", "clusterDefaults": {"workerCount": 7}}],
+        }));
+        let platform = platform(json!({
+            "defaultKubernetesVersion": "v1.30.1", "defaultProviderConfigRef": {"name": "platforms"},
+        }));
+        let local = provider(json!({"provider": "local"}));
+        let both = Sources { team: Some(&team), platform: Some(&platform) };
+        let none = Sources::default();
+        let alone = Sources { team: None, platform: Some(&platform) };
+        let bare = cluster(json!({}));
+        let named = cluster(json!({"providerConfigRef": {"name": "own"}, "kubernetesVersion": "v1.33.0"}));
+        for (cluster, sources, reference, version, workers, cpu) in [
+            (&bare, both, Some("teams"), "v1.31.0", 7, 2),
+            (&bare, alone, Some("platforms"), "v1.30.1", 1, 4),
+            (&named, both, Some("own"), "v1.33.0", 7, 2),
+            (&named, none, Some("own"), "v1.33.0", 1, 4),
+        ] {
+            let wanted = resolve(cluster, sources, Some(&local)).unwrap();
+            assert_eq!(wanted.chosen.provider_config_ref.as_ref().map(|r| r.name.as_str()), reference);
+            assert_eq!(wanted.version.to_string(), version);
+            let (_, pool) = wanted.pools(cluster).remove(0);
+            assert_eq!(pool.replicas, Some(workers));
+            assert_eq!(pool.machine_template.as_ref().unwrap().cpu.as_ref().unwrap().cores(), Some(cpu));
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let foreign = provider(json!({"provider": "local", "scope": {"type": "team", "teamRef": {"name": "b"}}}));
+        let named = json!({"providerConfigRef": {"name": "here"}});
+        for (spec, provider, reasons) in [
+            (json!({}), None, vec!["ProviderUnnamed"]),
+            (named.clone(), None, vec!["ProviderMissing"]),
+            (named, Some(&foreign), vec!["ProviderDenied"]),
+            (json!({"kubernetesVersion": "v1.29.0"}), None, vec!["VersionUnknown", "ProviderUnnamed"]),
+        ] {
+            let blockers = resolve(&cluster(spec), Sources::default(), provider).unwrap_err();
+            assert_eq!(blockers.iter().map(|b| b.reason.as_str()).collect::<Vec<_>>(), reasons);
+            assert!(blockers.iter().all(|b| b.remedy.is_some() && b.owner.is_some()));
+        }
+    }
+
+    #[test]
+    fn what_was_chosen_once_stays() {
+        let mut cluster = cluster(json!({}));
+        let chosen = NamespacedRef { name: "first".into(), namespace: "butler-system".into() };
+        cluster.status.get_or_insert_default().resolved = Some(Resolved {
+            kubernetes_version: Some("v1.31.0".into()),
+            provider_config_ref: Some(chosen.clone()),
+            ..Resolved::default()
+        });
+        let platform = platform(json!({"defaultKubernetesVersion": "v1.34.0"}));
+        let sources = Sources { team: None, platform: Some(&platform) };
+        let local = provider(json!({"provider": "local"}));
+        let wanted = resolve(&cluster, sources, Some(&local)).unwrap();
+        assert_eq!((wanted.version.to_string().as_str(), wanted.chosen.provider_config_ref), ("v1.31.0", Some(chosen)));
+    }
+}
