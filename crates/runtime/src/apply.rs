@@ -2,7 +2,7 @@
 
 use aws_lc_rs::digest;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
-use kube::core::NamespaceResourceScope;
+use kube::core::{ApiResource, DynamicObject, NamespaceResourceScope};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -59,14 +59,27 @@ impl Applier {
         self.patch(api, &wanted).await.map(Some)
     }
 
+    /// The same for a namespaced object of a kind that has no type.
+    pub async fn apply_kind(
+        &self,
+        kind: &ApiResource,
+        observed: Option<&DynamicObject>,
+        desired: DynamicObject,
+    ) -> Result<Option<DynamicObject>, Failure> {
+        let Some(wanted) = changed(observed, desired)? else { return Ok(None) };
+        let namespace = wanted.namespace().unwrap_or_default();
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &namespace, kind);
+        self.patch(&api, &wanted).await.map(Some)
+    }
+
     async fn patch<K>(&self, api: &Api<K>, wanted: &K) -> Result<K, Failure>
     where
-        K: Resource<DynamicType = ()> + Serialize + DeserializeOwned + Clone + std::fmt::Debug,
+        K: Resource + Serialize + DeserializeOwned + Clone + std::fmt::Debug,
     {
         let params = PatchParams::apply(self.manager).force();
         let written = api.patch(&wanted.name_any(), &params, &Patch::Apply(wanted)).await;
         written.map_err(|error| {
-            let subject = format!("cannot write {} {}", K::kind(&()), wanted.name_any());
+            let subject = format!("cannot write {}", object_name(api.resource_url(), wanted));
             let failure = Failure::from(error);
             Failure { message: format!("{subject}: {}", failure.message), ..failure }
         })
@@ -119,7 +132,7 @@ impl Applier {
 /// What has to be written: nothing when the object is as it should be. Pure.
 pub fn changed<K>(observed: Option<&K>, mut desired: K) -> Result<Option<K>, Failure>
 where
-    K: Resource<DynamicType = ()> + Serialize,
+    K: Resource + Serialize,
 {
     let wanted = encode(&desired)?;
     let digest = fingerprint(&wanted);
@@ -133,13 +146,18 @@ where
     Ok(Some(desired))
 }
 
+/// What people call an object, out of the path of its collection: `machinedeployments my-cluster-workers`.
+fn object_name<K: Resource>(collection: &str, object: &K) -> String {
+    format!("{} {}", collection.rsplit('/').next().unwrap_or_default(), object.name_any())
+}
+
 fn encode<K: Serialize>(object: &K) -> Result<Value, Failure> {
     serde_json::to_value(object)
         .map_err(|error| Failure::new(Retry::Terminal, "Internal", "an object cannot be encoded").caused_by(error))
 }
 
-/// A digest of a value: its first 16 bytes in hexadecimal.
-fn fingerprint(value: &Value) -> String {
+/// A digest of a value: the first 16 bytes of a hash, in hexadecimal.
+pub fn fingerprint(value: &Value) -> String {
     let digest = digest::digest(&digest::SHA256, value.to_string().as_bytes());
     digest.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

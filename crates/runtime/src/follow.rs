@@ -37,21 +37,21 @@ pub(crate) trait Listener<K>: Send + Sync {
 }
 
 /// Tells all objects of a kind and their changes, until it is dropped.
-pub(crate) async fn follow<K>(client: Client, listener: &dyn Listener<K>)
+pub(crate) async fn follow<K>(client: Client, kind: K::DynamicType, listener: &dyn Listener<K>)
 where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let mut since: Option<String> = None;
     let mut wait = FIRST_WAIT;
     loop {
         let outcome = match since.as_mut() {
-            None => Box::pin(list(&client, listener)).await.map(|revision| since = Some(revision)),
-            Some(since) => watch(&client, listener, since).await,
+            None => Box::pin(list(&client, &kind, listener)).await.map(|revision| since = Some(revision)),
+            Some(since) => watch(&client, &kind, listener, since).await,
         };
         match outcome {
             Ok(()) => wait = FIRST_WAIT,
             Err(error) => {
-                tracing::debug!(kind = %K::kind(&()), %error, "a watch is interrupted");
+                tracing::debug!(kind = %K::kind(&kind), %error, "a watch is interrupted");
                 if is_gone(&error) {
                     since = None;
                 }
@@ -63,14 +63,14 @@ where
 }
 
 /// Tells all objects there are; gives back the revision that holds for.
-async fn list<K>(client: &Client, listener: &dyn Listener<K>) -> Result<String, Error>
+async fn list<K>(client: &Client, kind: &K::DynamicType, listener: &dyn Listener<K>) -> Result<String, Error>
 where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    K: Resource + Clone + DeserializeOwned + Debug,
 {
     let mut params = ListParams::default().limit(PAGE);
     let mut named = BTreeSet::new();
     loop {
-        let request = Request::new(K::url_path(&(), None)).list(&params).map_err(Error::BuildRequest)?;
+        let request = Request::new(K::url_path(kind, None)).list(&params).map_err(Error::BuildRequest)?;
         let page: ObjectList<K> = client.request(request).await?;
         for object in page.items {
             named.insert(Key::of(&object));
@@ -87,13 +87,18 @@ where
 }
 
 /// Tells changes until the stream ends, and keeps where it is.
-async fn watch<K>(client: &Client, listener: &dyn Listener<K>, since: &mut String) -> Result<(), Error>
+async fn watch<K>(
+    client: &Client,
+    kind: &K::DynamicType,
+    listener: &dyn Listener<K>,
+    since: &mut String,
+) -> Result<(), Error>
 where
-    K: Resource<DynamicType = ()> + DeserializeOwned,
+    K: Resource + DeserializeOwned,
 {
     let chance = RandomState::new().hash_one(&since) % u64::from(LASTING);
     let seconds = LASTING + u32::try_from(chance).unwrap_or(0);
-    let mut body = Box::pin(open::<K>(client, since, seconds)).await?;
+    let mut body = Box::pin(open::<K>(client, kind, since, seconds)).await?;
     let silence = Duration::from_secs(seconds.into()) + MARGIN;
     let mut rest = Vec::new();
     while let Ok(Some(frame)) = tokio::time::timeout(silence, body.frame()).await {
@@ -107,9 +112,9 @@ where
 }
 
 /// Begins a watch.
-async fn open<K: Resource<DynamicType = ()>>(client: &Client, since: &str, seconds: u32) -> Result<Body, Error> {
+async fn open<K: Resource>(client: &Client, kind: &K::DynamicType, since: &str, seconds: u32) -> Result<Body, Error> {
     let params = WatchParams { timeout: Some(seconds), bookmarks: true, ..WatchParams::default() };
-    let request = Request::new(K::url_path(&(), None)).watch(&params, since).map_err(Error::BuildRequest)?;
+    let request = Request::new(K::url_path(kind, None)).watch(&params, since).map_err(Error::BuildRequest)?;
     let response = client.send(request.map(Body::from)).await?;
     if response.status().is_success() {
         return Ok(response.into_body());
@@ -120,11 +125,7 @@ async fn open<K: Resource<DynamicType = ()>>(client: &Client, since: &str, secon
     Err(Error::Api(Box::new(status)))
 }
 
-fn tell<K: Resource<DynamicType = ()>>(
-    listener: &dyn Listener<K>,
-    event: WatchEvent<K>,
-    since: &mut String,
-) -> Result<(), Error> {
+fn tell<K: Resource>(listener: &dyn Listener<K>, event: WatchEvent<K>, since: &mut String) -> Result<(), Error> {
     let reached = |object: &K| object.meta().resource_version.clone();
     let revision = match event {
         WatchEvent::Added(object) | WatchEvent::Modified(object) => {
@@ -248,7 +249,7 @@ mod tests {
         let (sender, mut said) = mpsc::unbounded_channel();
         let listener = Said(sender);
         let client = Client::new(service, "default");
-        tokio::spawn(async move { follow(client, &listener).await });
+        tokio::spawn(async move { follow(client, (), &listener).await });
         for expected in ["+a", "+b", "2 at 5", "+a", "-b", "+c", "1 at 5", "0 at 5"] {
             assert_eq!(said.recv().await.unwrap(), expected);
         }

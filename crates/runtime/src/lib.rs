@@ -22,7 +22,7 @@ mod metrics;
 mod queue;
 mod watched;
 
-pub use apply::{APPLIED, Applier, changed};
+pub use apply::{APPLIED, Applier, changed, fingerprint};
 pub use conditions::{Verdict, blockers_since, conditions_since};
 pub use controller::{Next, Reconcile, run};
 pub use failure::{Failure, Retry};

@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use kube::core::{ApiResource, DynamicObject};
 use kube::{Client, Resource, ResourceExt};
 use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
@@ -23,7 +24,15 @@ pub struct Watches {
 
 struct Shared {
     client: Client,
-    kinds: Mutex<HashMap<TypeId, Kind>>,
+    kinds: Mutex<HashMap<Name, Kind>>,
+}
+
+/// What tells one kind from another.
+#[derive(PartialEq, Eq, Hash)]
+enum Name {
+    Typed(TypeId),
+    /// Path and version of a kind without a type.
+    Dynamic(String),
 }
 
 struct Kind {
@@ -48,8 +57,22 @@ impl Watches {
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     {
+        self.watch(Name::Typed(TypeId::of::<K>()), ())
+    }
+
+    /// All objects of a kind that has no type, watched from the first asking on. Where the kind is not served, its copy
+    /// stays empty until it is.
+    pub fn of_kind(&self, kind: &ApiResource) -> Watched<DynamicObject> {
+        self.watch(Name::Dynamic(format!("{}/{}", kind.api_version, kind.plural)), kind.clone())
+    }
+
+    fn watch<K>(&self, name: Name, kind: K::DynamicType) -> Watched<K>
+    where
+        K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+        K::DynamicType: Send + Sync,
+    {
         let mut kinds = self.shared.kinds.lock();
-        if let Some(known) = kinds.get(&TypeId::of::<K>())
+        if let Some(known) = kinds.get(&name)
             && let Ok(copy) = Arc::clone(&known.watched).downcast::<Copy<K>>()
         {
             return Watched { copy };
@@ -57,9 +80,10 @@ impl Watches {
         let (sender, synced) = watch::channel(false);
         let copy = Arc::new(Copy::<K>::default());
         let client = self.shared.client.clone();
-        let task = tokio::spawn(keep_up(client, Arc::clone(&copy), sender)).abort_handle();
+        let following = Following { copy: Arc::clone(&copy), synced: sender };
+        let task = tokio::spawn(async move { follow(client, kind, &following).await }).abort_handle();
         let watched: Arc<dyn Any + Send + Sync> = Arc::clone(&copy) as _;
-        kinds.insert(TypeId::of::<K>(), Kind { watched, synced, task });
+        kinds.insert(name, Kind { watched, synced, task });
         Watched { copy }
     }
 
@@ -334,13 +358,6 @@ fn revision<K: Resource>(object: &K) -> Option<u64> {
 }
 
 /// Lets a copy follow its kind.
-async fn keep_up<K>(client: Client, copy: Arc<Copy<K>>, synced: watch::Sender<bool>)
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
-{
-    follow(client, &Following { copy, synced }).await;
-}
-
 struct Following<K> {
     copy: Arc<Copy<K>>,
     synced: watch::Sender<bool>,
