@@ -31,7 +31,7 @@ kubernetes: ## Build the real Kubernetes and etcd that the tests compare with (n
 	@scripts/etcd
 	@scripts/etcd v3.6.5
 
-crds: ## Write crds/ anew from crates/api
+crds: ## Write crds/ anew from crates/api and crates/capi
 	@cargo xtask crds
 
 fmt: ## Format all code

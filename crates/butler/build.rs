@@ -1,4 +1,4 @@
-//! Takes the CRDs of `crds/` into the program, as the JSON that is sent to install them.
+//! Takes the CRDs of `crds/` and `crds/capi/` into the program, as the JSON that is sent to install them.
 
 use std::error::Error;
 use std::path::Path;
@@ -7,7 +7,11 @@ use std::{env, fs};
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../crds");
     println!("cargo::rerun-if-changed={}", folder.display());
-    let mut files = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, std::io::Error>>()?;
+    let mut files = Vec::new();
+    for entry in fs::read_dir(&folder)?.chain(fs::read_dir(folder.join("capi"))?) {
+        files.push(entry?.path());
+    }
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
     files.sort();
     let mut entries = String::new();
     for file in files {

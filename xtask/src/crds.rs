@@ -1,4 +1,4 @@
-//! The CRDs as files: `crds/<group>_<plural>.yaml`.
+//! The CRDs as files: `crds/<group>_<plural>.yaml`, and those of Cluster API in `crds/capi/`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,12 +12,14 @@ use butler_api::CustomResourceDefinition;
 
 use crate::say;
 
-const HEADER: &str = "# Generated from crates/api by `cargo xtask crds`. Do not edit.\n";
+/// Where the CRDs of Cluster API are: elsewhere they come from Cluster API itself.
+const CAPI: &str = "capi";
 
 /// Writes every CRD and removes files of kinds that are gone.
 pub(crate) fn write() -> anyhow::Result<()> {
     let directory = directory();
-    fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    let capi = directory.join(CAPI);
+    fs::create_dir_all(&capi).with_context(|| format!("cannot make {}", capi.display()))?;
     let wanted = wanted()?;
     for name in present(&directory)?.into_iter().filter(|name| !wanted.contains_key(name)) {
         let path = directory.join(&name);
@@ -49,12 +51,18 @@ pub(crate) fn check() -> anyhow::Result<()> {
         return Ok(());
     }
     let names = stale.into_iter().collect::<Vec<_>>().join(", ");
-    bail!("crds/ is not what crates/api says: run `cargo xtask crds` and commit it ({names})")
+    bail!("crds/ is not what crates/api and crates/capi say: run `cargo xtask crds` and commit it ({names})")
 }
 
 fn wanted() -> anyhow::Result<BTreeMap<String, String>> {
-    let file = |crd: &_| Ok((file_name(crd), format!("{HEADER}{}", yaml(crd)?)));
-    butler_api::crds().iter().map(file).collect()
+    let own = butler_api::crds().into_iter().map(|crd| (file_name(&crd), "crates/api", crd));
+    let capi = capi::crds().into_iter().map(|crd| (format!("{CAPI}/{}", file_name(&crd)), "crates/capi", crd));
+    let file = |(name, source, crd): (_, &str, _)| Ok((name, format!("{}{}", header(source), yaml(&crd)?)));
+    own.chain(capi).map(file).collect()
+}
+
+fn header(source: &str) -> String {
+    format!("# Generated from {source} by `cargo xtask crds`. Do not edit.\n")
 }
 
 /// Through a JSON value, so that the order of keys is the alphabet's and not that of some struct.
@@ -66,7 +74,13 @@ fn file_name(crd: &CustomResourceDefinition) -> String {
     format!("{}_{}.yaml", crd.spec.group, crd.spec.names.plural)
 }
 
+/// Names of the YAML files below `directory`, relative to it.
 fn present(directory: &Path) -> anyhow::Result<Vec<String>> {
+    let below = yaml_files(&directory.join(CAPI))?.into_iter().map(|name| format!("{CAPI}/{name}"));
+    Ok(yaml_files(directory)?.into_iter().chain(below).collect())
+}
+
+fn yaml_files(directory: &Path) -> anyhow::Result<Vec<String>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.with_context(|| format!("cannot read {}", directory.display()))?,

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  crds            write the CRDs of the Butler API to crds/
+  crds            write the CRDs of Butler and Cluster API to crds/
   crds --check    fail if crds/ differs from what would be written
   kinds --server URL --token TOKEN [--ca FILE]
                   read the tables of built-in kinds off a real kube-apiserver

@@ -53,6 +53,11 @@ fn make() -> Vec<CustomResourceDefinition> {
     crds
 }
 
+/// The CRD of a kind, tidied.
+pub fn tidied<K: CustomResourceExt>() -> CustomResourceDefinition {
+    finish::<K>(Rules::new())
+}
+
 /// The CRD of a kind, tidied, with the rules on its whole object (which see its name, as the derive's rules on the spec do not).
 fn finish<K: CustomResourceExt>(root_rules: Rules) -> CustomResourceDefinition {
     let mut crd = K::crd();

@@ -28,5 +28,5 @@ pub mod shared;
 pub mod steward;
 mod string_enum;
 
-pub use crds::crds;
+pub use crds::{crds, tidied};
 pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;

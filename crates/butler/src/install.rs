@@ -1,4 +1,4 @@
-//! Installing Butler's own kinds.
+//! Installing Butler's own kinds, and Cluster API's, for which this machine stands in.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use kube::{Client, ResourceExt};
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 
-/// Butler's CRDs: name and JSON, as in `crds/`.
+/// The CRDs: name and JSON, as in `crds/`.
 const DEFINITIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/crds.rs"));
 
 /// It takes milliseconds; longer than this means it will not happen.
@@ -26,7 +26,7 @@ const AT_ONCE: usize = 4;
 /// A definition as far as it is looked at: without its schemas.
 type Definition = Object<NotUsed, CustomResourceDefinitionStatus>;
 
-/// Applies Butler's CRDs and waits until they are served. Unchanged ones are not written.
+/// Applies the CRDs and waits until they are served. Unchanged ones are not written.
 pub(crate) async fn crds(api: &Api) -> Result<()> {
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
     let definitions: kube::Api<Definition> = kube::Api::all_with(client(api), &kind);

@@ -21,7 +21,7 @@ pub const NAME: &str = "steward.butlerlabs.dev/name";
 pub const COMPONENT: &str = "steward.butlerlabs.dev/component";
 
 /// Label by which Cluster API knows what belongs to a Cluster.
-pub const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
+pub const CLUSTER_NAME: &str = capi::names::labels::CLUSTER_NAME;
 
 /// Labels of everything that belongs to a control plane.
 pub fn labels(tenant: &str, component: &str) -> BTreeMap<String, String> {

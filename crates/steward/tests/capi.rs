@@ -6,10 +6,11 @@ use std::sync::Arc;
 use butler_api::controlplane::{ApiEndpoint, StewardControlPlane};
 use butler_api::names::finalizers::STEWARD_CONTROL_PLANE;
 use butler_api::steward::TenantControlPlane;
+use capi::core::Cluster;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
-use steward::capi::{Cluster, Observed, Step, plan, report, tenant_spec};
+use steward::capi::{Observed, Step, plan, report, tenant_spec};
 
 fn asked(name: &str, spec: Value) -> StewardControlPlane {
     let object = json!({

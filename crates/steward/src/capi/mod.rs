@@ -1,6 +1,5 @@
 //! StewardControlPlane: how Cluster API asks for a hosted control plane.
 
-mod cluster;
 mod plan;
 mod spec;
 
@@ -9,6 +8,7 @@ use std::sync::Arc;
 use butler_api::controlplane::StewardControlPlane;
 use butler_api::names::finalizers::STEWARD_CONTROL_PLANE;
 use butler_api::steward::TenantControlPlane;
+use capi::core::Cluster;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Resource, ResourceExt};
@@ -17,7 +17,6 @@ use runtime::{
 };
 use serde_json::json;
 
-pub use cluster::{Cluster, ClusterNetwork, ClusterSpec, ClusterStatus, Ranges};
 pub use plan::{Observed, Plan, Step, plan, report};
 pub use spec::tenant_spec;
 

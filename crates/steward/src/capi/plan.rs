@@ -7,6 +7,8 @@ use butler_api::names::finalizers::STEWARD_CONTROL_PLANE;
 use butler_api::shared::{Blocker, BlockerOwner};
 use butler_api::steward::TenantControlPlane;
 use butler_api::steward::tenant_control_plane::ControlPlaneState;
+use capi::core::Cluster;
+use capi::names::{annotations::PAUSED, secrets::TYPE};
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -14,14 +16,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use runtime::{Verdict, blockers_since, conditions_since};
 
-use super::cluster::Cluster;
 use super::spec::tenant_spec;
 use crate::names::CLUSTER_NAME;
-
-/// Stops everybody's work on an object while it is there.
-const PAUSED: &str = "cluster.x-k8s.io/paused";
-/// The type of Cluster API's Secrets.
-const SECRET_TYPE: &str = "cluster.x-k8s.io/secret";
 
 /// What a pass knows.
 pub struct Observed {
@@ -125,7 +121,7 @@ pub fn plan(observed: &Observed) -> Plan {
             owner_references: Some(vec![owner.clone()]),
             ..ObjectMeta::default()
         },
-        type_: Some(SECRET_TYPE.to_owned()),
+        type_: Some(TYPE.to_owned()),
         data: Some(data.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
         ..Secret::default()
     };

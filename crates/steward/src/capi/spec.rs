@@ -8,7 +8,7 @@ use butler_api::steward::tenant_control_plane::{
     NetworkProfile, RegistrySettings, Service, VolumeMounts,
 };
 
-use super::cluster::ClusterNetwork;
+use capi::core::{ClusterNetwork, Ranges};
 
 /// The spec of the TenantControlPlane. What the Cluster says of networks counts.
 pub fn tenant_spec(asked: &StewardControlPlaneSpec, network: Option<&ClusterNetwork>) -> TenantControlPlaneSpec {
@@ -52,7 +52,7 @@ pub fn tenant_spec(asked: &StewardControlPlaneSpec, network: Option<&ClusterNetw
 
 fn network_profile(fields: &ControlPlaneFields, network: Option<&ClusterNetwork>) -> NetworkProfile {
     let defaults = NetworkProfile::default();
-    let ranges = |of: Option<&super::cluster::Ranges>| of.map(|ranges| ranges.cidr_blocks.clone()).unwrap_or_default();
+    let ranges = |of: Option<&Ranges>| of.map(|ranges| ranges.cidr_blocks.clone()).unwrap_or_default();
     let services = ranges(network.and_then(|network| network.services.as_ref()));
     let pods = ranges(network.and_then(|network| network.pods.as_ref()));
     let several = |ranges: &[String]| (ranges.len() > 1).then(|| ranges.to_vec());

@@ -1,0 +1,96 @@
+//! Nutanix, as far as Cluster API's contract goes.
+
+use butler_api::controlplane::ApiEndpoint;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use serde_with_macros::skip_serializing_none;
+
+use super::{InfrastructureClusterStatus, InfrastructureMachineStatus};
+use crate::TemplateResource;
+
+/// The part of Nutanix that one cluster uses.
+#[skip_serializing_none]
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[kube(
+    group = "infrastructure.cluster.x-k8s.io",
+    version = "v1beta1",
+    kind = "NutanixCluster",
+    namespaced,
+    status = "InfrastructureClusterStatus",
+    derive = "PartialEq",
+    category = "cluster-api",
+    label("cluster.x-k8s.io/v1beta1", "v1beta1"),
+    doc = "NutanixCluster is Nutanix as the data centre of one cluster.",
+    printcolumn(
+        name = "Cluster",
+        type_ = "string",
+        json_path = ".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']"
+    ),
+    printcolumn(name = "Ready", type_ = "boolean", json_path = ".status.ready"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+pub struct NutanixClusterSpec {
+    /// Where the API server is reached, if the infrastructure is to say so.
+    pub control_plane_endpoint: Option<ApiEndpoint>,
+    /// Whatever else its provider reads.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub others: Map<String, Value>,
+}
+
+/// A machine of Nutanix.
+#[skip_serializing_none]
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[kube(
+    group = "infrastructure.cluster.x-k8s.io",
+    version = "v1beta1",
+    kind = "NutanixMachine",
+    namespaced,
+    status = "InfrastructureMachineStatus",
+    derive = "PartialEq",
+    category = "cluster-api",
+    label("cluster.x-k8s.io/v1beta1", "v1beta1"),
+    doc = "NutanixMachine is a machine of Nutanix.",
+    printcolumn(
+        name = "Cluster",
+        type_ = "string",
+        json_path = ".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']"
+    ),
+    printcolumn(name = "Ready", type_ = "boolean", json_path = ".status.ready"),
+    printcolumn(name = "ProviderID", type_ = "string", json_path = ".spec.providerID"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+pub struct NutanixMachineSpec {
+    /// What Nutanix calls it, which its Node says too.
+    #[serde(rename = "providerID")]
+    pub provider_id: Option<String>,
+    /// Whatever else its provider reads.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub others: Map<String, Value>,
+}
+
+/// What NutanixMachines are made from.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[kube(
+    group = "infrastructure.cluster.x-k8s.io",
+    version = "v1beta1",
+    kind = "NutanixMachineTemplate",
+    namespaced,
+    derive = "PartialEq",
+    category = "cluster-api",
+    label("cluster.x-k8s.io/v1beta1", "v1beta1"),
+    doc = "NutanixMachineTemplate is what NutanixMachines are made from.",
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+pub struct NutanixMachineTemplateSpec {
+    /// What is made.
+    pub template: TemplateResource<NutanixMachineSpec>,
+}
