@@ -53,6 +53,9 @@ pub struct HarvesterProvider {
     /// Storage class of the disks; the image's own when left out.
     #[schemars(length(max = 253))]
     pub storage_class_name: Option<String>,
+    /// SSH KeyPair of Harvester that the machines get, as namespace/name or as a name in the machines' namespace; butler when left out.
+    #[schemars(length(max = 317))]
+    pub ssh_key_pair: Option<String>,
 }
 
 fn default_namespace() -> String {

@@ -1,0 +1,233 @@
+//! What to do next for a TenantCluster. Pure.
+
+use butler_api::names::{annotations, conditions};
+use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus};
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Resource, ResourceExt};
+
+use super::observed::{Observed, is_settled};
+use super::phase::Facts;
+use super::remaining::{Remaining, remaining};
+use super::render::{self, Object};
+use super::resolve::{Wanted, resolve};
+use super::{deletion, health};
+use crate::blockers::{blocker, waiting};
+use crate::names;
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Hold the cluster until everything of it is gone.
+    Hold,
+    /// Write down what there is, before any of it is removed.
+    Record,
+    /// Make an object what it should be.
+    Apply(Box<Object>),
+    /// Stop Cluster API, or let it go on.
+    Pause(bool),
+    /// Remove the load balancers and volumes that were made inside the cluster.
+    ClearContents,
+    /// Remove an object of the internals, by kind and name.
+    Delete(Kind, String),
+    /// Tell what was removed.
+    Receipt,
+    /// Let the cluster go.
+    Release,
+}
+
+/// Kinds that are removed one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// TenantAddon, in the namespace of the team.
+    Addon,
+    /// MachineHealthCheck.
+    HealthCheck,
+    /// MachineDeployment.
+    Deployment,
+    /// Cluster.
+    Cluster,
+    /// Namespace.
+    Namespace,
+    /// KubeadmConfigTemplate.
+    ConfigTemplate,
+    /// Machine template of the provider.
+    MachineTemplate,
+}
+
+/// What to do now, and what stands in the way of more.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// What to do now, in this order.
+    pub steps: Vec<Step>,
+    /// What stands in the way, the most important first.
+    pub blockers: Vec<Blocker>,
+    /// What is left to do.
+    pub remaining: Remaining,
+    /// What decides about the phase.
+    pub facts: Facts,
+    /// What is wanted, if that is known.
+    pub wanted: Option<Wanted>,
+    /// Everybody was told to keep off.
+    pub paused: bool,
+}
+
+/// Decides.
+pub fn plan(observed: &Observed) -> Plan {
+    let is_paused = observed.cluster.spec.paused == Some(true);
+    if is_paused {
+        return paused(observed);
+    }
+    if observed.cluster.metadata.deletion_timestamp.is_some() {
+        return deletion::plan(observed);
+    }
+    let mut plan = Plan { facts: Facts { retried: is_retried(observed), ..Facts::default() }, ..Plan::default() };
+    if !observed.is_held() {
+        plan.steps.push(Step::Hold);
+        return plan;
+    }
+    if observed.phase() == Some(butler_api::butler::tenant_cluster::ClusterPhase::Failed) && !plan.facts.retried {
+        // Somebody has to look first; what is told stays.
+        plan.blockers = observed.status().blockers;
+        plan.facts.hopeless = true;
+        return plan;
+    }
+    let wanted = match resolve(&observed.cluster, observed.sources(), observed.provider.as_deref()) {
+        Ok(wanted) => wanted,
+        Err(blockers) => {
+            plan.blockers = blockers;
+            return plan;
+        }
+    };
+    let objects = match render::objects(observed, &wanted) {
+        Ok(objects) => objects,
+        Err(blockers) => {
+            plan.blockers = blockers;
+            plan.wanted = Some(wanted);
+            return plan;
+        }
+    };
+    plan.facts.accepted = true;
+    plan.remaining = remaining(observed, &wanted, &objects);
+    plan.steps.push(Step::Apply(Box::new(render::namespace(observed, wanted.chosen.team.as_deref()))));
+    if let Some(terminating) = terminating(observed) {
+        plan.blockers.push(terminating);
+        plan.wanted = Some(wanted);
+        return plan;
+    }
+    // Inside a namespace that is not there yet nothing can be made.
+    if observed.namespace.is_some() {
+        let kept = objects.clone();
+        plan.steps.extend(objects.into_iter().map(|object| Step::Apply(Box::new(object))));
+        plan.steps.extend(superfluous(observed, &kept));
+        plan.steps.extend(publish(observed).map(|secret| Step::Apply(Box::new(Object::Secret(Box::new(secret))))));
+    }
+    plan.blockers.extend(health::blockers(observed));
+    let settled = observed.deployments.values().all(|deployment| is_settled(deployment));
+    let made = plan.remaining.unasked.is_empty() && observed.published.is_some();
+    plan.facts.provisioned = observed.is_control_plane_ready() && settled && made;
+    plan.facts.installed = super::addons::are_installed(observed, &wanted);
+    plan.blockers.extend(super::addons::blockers(observed, &wanted, plan.facts.provisioned));
+    plan.facts.hopeless = health::is_hopeless(observed);
+    plan.facts.changing = is_changing(observed, &plan.remaining);
+    plan.wanted = Some(wanted);
+    plan
+}
+
+/// A spec that was changed counts as a change until nothing is left to do; a machine that died and is replaced does not.
+fn is_changing(observed: &Observed, remaining: &Remaining) -> bool {
+    use butler_api::butler::tenant_cluster::ClusterPhase::{Ready, Updating};
+    match observed.phase() {
+        Some(Updating) => !remaining.is_empty(),
+        Some(Ready) => !remaining.unasked.is_empty() || (observed.is_new_spec() && !remaining.is_empty()),
+        _ => false,
+    }
+}
+
+fn is_retried(observed: &Observed) -> bool {
+    let asked = observed.cluster.annotations().get(annotations::RETRY);
+    let answered = observed.status().observed_retry;
+    (asked.is_some() && asked != answered.as_ref()) || observed.is_new_spec()
+}
+
+fn paused(observed: &Observed) -> Plan {
+    let mut plan = Plan { paused: true, ..Plan::default() };
+    if let Some(capi) = &observed.capi
+        && capi.spec.paused != Some(true)
+    {
+        plan.steps.push(Step::Pause(true));
+    }
+    plan.blockers.push(blocker(
+        "Paused",
+        "the cluster is paused: nothing is changed, not even to delete it",
+        BlockerOwner::User,
+        "set spec.paused to false, or run `butlerctl cluster resume`",
+    ));
+    plan
+}
+
+/// The internals of a namesake that is still being removed would be in the way.
+fn terminating(observed: &Observed) -> Option<Blocker> {
+    let namespace = observed.namespace.as_ref()?;
+    namespace.metadata.deletion_timestamp.as_ref()?;
+    let evidence = vec![format!("Namespace {} is terminating", namespace.name_any())];
+    Some(waiting("NamespaceTerminating", "the namespace of the cluster's internals is being removed", evidence))
+}
+
+/// Pools, checks and templates that nobody wants any more.
+fn superfluous(observed: &Observed, objects: &[Object]) -> Vec<Step> {
+    let wanted = |kind: Kind, name: &str| {
+        objects.iter().any(|object| {
+            let (of, meta) = match object {
+                Object::Deployment(object) => (Kind::Deployment, &object.metadata),
+                Object::HealthCheck(object) => (Kind::HealthCheck, &object.metadata),
+                Object::ConfigTemplate(object) => (Kind::ConfigTemplate, &object.metadata),
+                Object::MachineTemplate(object) => (Kind::MachineTemplate, &object.metadata),
+                _ => return false,
+            };
+            of == kind && meta.name.as_deref() == Some(name)
+        })
+    };
+    let pools = observed.deployments.keys().map(|name| (Kind::Deployment, name));
+    let checks = observed.checks.keys().map(|name| (Kind::HealthCheck, name));
+    // A template may be needed until the last machine of it is replaced.
+    let settled = observed.deployments.values().all(|deployment| is_settled(deployment));
+    let templates = settled.then(|| {
+        let configs = observed.config_templates.keys().map(|name| (Kind::ConfigTemplate, name));
+        configs.chain(observed.machine_templates.keys().map(|name| (Kind::MachineTemplate, name)))
+    });
+    let all = checks.chain(pools).chain(templates.into_iter().flatten());
+    all.filter(|(kind, name)| !wanted(*kind, name)).map(|(kind, name)| Step::Delete(kind, name.clone())).collect()
+}
+
+/// The kubeconfig, where the team finds it.
+fn publish(observed: &Observed) -> Option<Secret> {
+    let kubeconfig = observed.kubeconfig.clone()?;
+    let cluster = &observed.cluster;
+    let team = observed.team.as_ref().map(|team| team.name_any());
+    Some(Secret {
+        metadata: ObjectMeta {
+            name: Some(names::kubeconfig(&observed.name())),
+            namespace: cluster.namespace(),
+            labels: Some(names::labels_of(cluster, team.as_deref())),
+            owner_references: Some(cluster.controller_owner_ref(&()).into_iter().collect()),
+            ..ObjectMeta::default()
+        },
+        type_: Some("Opaque".to_owned()),
+        data: Some([("value".to_owned(), kubeconfig)].into()),
+        ..Secret::default()
+    })
+}
+
+/// Whether a condition of the cluster holds.
+pub(crate) fn holds(observed: &Observed, type_: &str) -> bool {
+    let status = observed.cluster.status.as_ref();
+    status.is_some_and(|status| {
+        status.conditions.iter().any(|known| known.type_ == type_ && known.status == ConditionStatus::True)
+    })
+}
+
+/// Whether the cluster was Ready once.
+pub(crate) fn was_ready(observed: &Observed) -> bool {
+    observed.status().ready_since.is_some() || holds(observed, conditions::READY)
+}

@@ -1,0 +1,110 @@
+//! What is left to do until a cluster is what its spec says.
+
+use super::observed::{Observed, is_settled, version_of};
+use super::render::Object;
+use super::resolve::Wanted;
+
+/// What is left to do, one step each, in words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remaining {
+    /// Not asked for yet.
+    pub unasked: Vec<String>,
+    /// Asked for, and on its way.
+    pub underway: Vec<String>,
+}
+
+impl Remaining {
+    /// All of it.
+    pub fn all(&self) -> Vec<String> {
+        self.unasked.iter().chain(&self.underway).cloned().collect()
+    }
+
+    /// Whether there is nothing left.
+    pub fn is_empty(&self) -> bool {
+        self.unasked.is_empty() && self.underway.is_empty()
+    }
+}
+
+/// Compares what is wanted with what there is.
+pub(crate) fn remaining(observed: &Observed, wanted: &Wanted, objects: &[Object]) -> Remaining {
+    let mut left = Remaining::default();
+    control_plane(observed, wanted, &mut left);
+    let mut known = Vec::new();
+    for object in objects {
+        let Object::Deployment(desired) = object else { continue };
+        let name = desired.metadata.name.clone().unwrap_or_default();
+        pool(observed, wanted, &name, desired, &mut left);
+        known.push(name);
+    }
+    for (name, deployment) in observed.deployments.iter().filter(|(name, _)| !known.contains(name)) {
+        let machines = deployment.status.as_ref().map_or(0, |status| status.replicas);
+        left.underway.push(format!("{name}: remove {machines} machines and the pool"));
+    }
+    left
+}
+
+fn control_plane(observed: &Observed, wanted: &Wanted, left: &mut Remaining) {
+    let Some(plane) = &observed.control_plane else {
+        left.unasked.push(format!("control plane: make it, {}", wanted.version));
+        return;
+    };
+    let step = match observed.running_version() {
+        Some(running) if running == wanted.version => None,
+        Some(running) => Some(format!("control plane: {running} to {}", wanted.version)),
+        None => Some(format!("control plane: start it, {}", wanted.version)),
+    };
+    let asked = plane.spec.kubernetes_version() == wanted.version.to_string();
+    if let Some(step) = step {
+        if asked { &mut left.underway } else { &mut left.unasked }.push(step);
+    }
+    let (has, wants) = (plane.spec.replicas, wanted.spec.control_plane.replicas());
+    if has != wants {
+        left.unasked.push(format!("control plane: {has} to {wants} replicas"));
+    } else if let Some(status) = &plane.status {
+        let ready = status.ready_replicas.unwrap_or_default();
+        if wants > 0 && ready < wants {
+            left.underway.push(format!("control plane: {ready} of {wants} replicas are ready"));
+        }
+    }
+}
+
+fn pool(
+    observed: &Observed,
+    wanted: &Wanted,
+    name: &str,
+    desired: &capi::core::MachineDeployment,
+    left: &mut Remaining,
+) {
+    let wants = desired.spec.replicas;
+    let Some(there) = observed.deployments.get(name) else {
+        left.unasked.push(format!("{name}: make {wants} machines"));
+        return;
+    };
+    let status = there.status.clone().unwrap_or_default();
+    // A later pool may still wait for its turn: that is not asked for yet.
+    if version_of(there) != Some(wanted.version) {
+        let from = version_of(there).map(|version| version.to_string()).unwrap_or_default();
+        left.unasked.push(format!("{name}: {from} to {}", wanted.version));
+    }
+    if there.spec.replicas != wants {
+        left.unasked.push(format!("{name}: {} to {wants} machines", there.spec.replicas));
+    }
+    let templates = |deployment: &capi::core::MachineDeployment| {
+        let spec = &deployment.spec.template.spec;
+        (spec.infrastructure_ref.name.clone(), spec.bootstrap.clone())
+    };
+    if templates(there) != templates(desired) {
+        left.unasked.push(format!("{name}: replace all machines by ones of the new template"));
+    }
+    if is_settled(there) {
+        return;
+    }
+    let wants = there.spec.replicas;
+    left.underway.push(if status.updated_replicas < wants || status.replicas > wants {
+        format!("{name}: {} of {wants} machines are new, {} are to go", status.updated_replicas, {
+            (status.replicas - status.updated_replicas).max(status.replicas - wants).max(0)
+        })
+    } else {
+        format!("{name}: {} of {wants} machines are ready", status.ready_replicas)
+    });
+}
