@@ -12,3 +12,6 @@
 
 mod blockers;
 pub mod cluster;
+
+mod bootstrap;
+pub mod names;

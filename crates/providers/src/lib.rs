@@ -20,6 +20,7 @@
 mod blockers;
 mod credentials;
 mod harvester;
+mod kinds;
 mod kubeconfig;
 mod local;
 mod machines;
@@ -38,6 +39,7 @@ use kube::core::{DynamicObject, TypeMeta};
 use serde_json::{Value, json};
 
 pub use credentials::{CredentialsSource, credentials_of};
+pub use kinds::{Kinds, kinds};
 pub use machines::{Machines, default_machine};
 
 /// Group of the infrastructure kinds.

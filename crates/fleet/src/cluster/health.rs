@@ -48,9 +48,9 @@ fn control_plane(observed: &Observed) -> Vec<Blocker> {
     // The one who makes it knows best.
     let hosted = observed.hosted.as_ref().and_then(|hosted| hosted.status.as_ref());
     let known = hosted.map(|status| status.blockers.clone()).filter(|blockers| !blockers.is_empty());
-    known.or_else(|| status.map(|status| status.blockers.clone()).filter(|blockers| !blockers.is_empty())).unwrap_or_else(
-        || vec![waiting("ControlPlaneStarting", "the control plane is starting", Vec::new())],
-    )
+    known
+        .or_else(|| status.map(|status| status.blockers.clone()).filter(|blockers| !blockers.is_empty()))
+        .unwrap_or_else(|| vec![waiting("ControlPlaneStarting", "the control plane is starting", Vec::new())])
 }
 
 fn infrastructure(observed: &Observed) -> Option<Blocker> {

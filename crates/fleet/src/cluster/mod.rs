@@ -1,5 +1,334 @@
 //! TenantCluster: observe, plan, act, report.
 
+mod act;
+mod addons;
+mod contents;
+mod deletion;
+mod health;
+mod observed;
+mod phase;
+mod plan;
+mod pools;
+mod receipt;
+mod remaining;
+mod render;
+mod report;
 mod resolve;
+mod versions;
 
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use butler_api::butler::TenantAddon;
+use butler_api::butler::butler_config::ButlerConfig;
+use butler_api::butler::provider_config::ProviderConfig;
+use butler_api::butler::team::Team;
+use butler_api::butler::tenant_cluster::TenantCluster;
+use butler_api::controlplane::StewardControlPlane;
+use butler_api::names::BUTLER_CONFIG;
+use butler_api::shared::Provider;
+use butler_api::steward::TenantControlPlane;
+use capi::bootstrap::KubeadmConfigTemplate;
+use capi::core::{Cluster, Machine, MachineDeployment, MachineHealthCheck};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::core::DynamicObject;
+use kube::{Api, Resource, ResourceExt};
+use parking_lot::Mutex;
+use runtime::{Applier, Clock, Failure, Key, Metrics, Next, Queue, Reconcile, Retry, Watched, Watches};
+
+pub use observed::Observed;
+pub use phase::{Facts, next as next_phase};
+pub use plan::{Kind, Plan, Step, plan};
+pub use receipt::{REASON as RECEIPT_REASON, Receipt};
+pub use remaining::Remaining;
+pub use render::Object;
+pub use report::{Done, report};
 pub use resolve::{DEFAULT_VERSION, Sources, Wanted, provider_ref, resolve, team_name};
+
+use crate::names;
+
+/// Rounds of observe, plan and act in one pass. A new cluster takes four.
+const ROUNDS: usize = 12;
+/// Passes at a time. They wait for the API most of the time.
+const WORKERS: usize = 16;
+/// How often a cluster that goes is asked whether what was made inside is gone: only it knows.
+const CONTENTS_AGAIN: Duration = Duration::from_secs(1);
+
+/// The controller of TenantClusters.
+pub struct ClusterController {
+    applier: Applier,
+    watches: Watches,
+    queue: Queue,
+    clock: Clock,
+    clusters: Watched<TenantCluster>,
+    teams: Watched<Team>,
+    configs: Watched<ButlerConfig>,
+    providers: Watched<ProviderConfig>,
+    addons: Watched<TenantAddon>,
+    namespaces: Watched<Namespace>,
+    secrets: Watched<Secret>,
+    capi: Watched<Cluster>,
+    control_planes: Watched<StewardControlPlane>,
+    hosted: Watched<TenantControlPlane>,
+    deployments: Watched<MachineDeployment>,
+    machines: Watched<Machine>,
+    checks: Watched<MachineHealthCheck>,
+    config_templates: Watched<KubeadmConfigTemplate>,
+    /// Of providers that some cluster uses.
+    infrastructures: Mutex<HashMap<Provider, Arc<Infrastructure>>>,
+}
+
+/// The objects of one provider.
+struct Infrastructure {
+    kinds: providers::Kinds,
+    clusters: Watched<DynamicObject>,
+    templates: Watched<DynamicObject>,
+}
+
+impl ClusterController {
+    /// Runs until dropped.
+    pub async fn run(watches: Watches, clock: Clock, metrics: Metrics) {
+        let queue = Queue::default();
+        let controller = Arc::new(Self {
+            applier: Applier::new(watches.client().clone(), names::MANAGER),
+            queue: queue.clone(),
+            clock,
+            clusters: watches.of(),
+            teams: watches.of(),
+            configs: watches.of(),
+            providers: watches.of(),
+            addons: watches.of(),
+            namespaces: watches.of(),
+            secrets: watches.of(),
+            capi: watches.of(),
+            control_planes: watches.of(),
+            hosted: watches.of(),
+            deployments: watches.of(),
+            machines: watches.of(),
+            checks: watches.of(),
+            config_templates: watches.of(),
+            infrastructures: Mutex::default(),
+            // What providers bring may never be served here, so nobody waits for it.
+            watches: Watches::new(watches.client().clone()),
+        });
+        watches.synced().await;
+        controller.follow();
+        runtime::run("tenant-cluster", controller, queue, WORKERS, metrics).await;
+    }
+
+    /// Queues a cluster when anything changes that its plan looks at.
+    fn follow(self: &Arc<Self>) {
+        let queue = &self.queue;
+        self.clusters.queue_each(queue);
+        self.secrets.queue_controller::<TenantCluster>(queue);
+        self.addons.queue_mapped(queue, |addon| {
+            Some(Key::new(addon.namespace().unwrap_or_default(), addon.spec.cluster_ref.name.clone()))
+        });
+        self.namespaces.queue_mapped(queue, source_of);
+        self.follow_internals(&self.secrets);
+        self.follow_internals(&self.capi);
+        self.follow_internals(&self.control_planes);
+        self.follow_internals(&self.hosted);
+        self.follow_internals(&self.deployments);
+        self.follow_internals(&self.machines);
+        self.follow_internals(&self.checks);
+        self.follow_internals(&self.config_templates);
+
+        // Defaults and access: few objects, seldom changed.
+        let controller = Arc::downgrade(self);
+        self.teams.queue_mapped(queue, move |team| {
+            let name = team.name_any();
+            controller.upgrade().map(|own| own.clusters_where(|cluster| team_name(cluster) == name)).unwrap_or_default()
+        });
+        let controller = Arc::downgrade(self);
+        self.configs.queue_mapped(queue, move |_| {
+            controller.upgrade().map(|own| own.clusters_where(|_| true)).unwrap_or_default()
+        });
+        let controller = Arc::downgrade(self);
+        let wanting = queue.clone();
+        self.providers.on_change(move |before, after| {
+            let generation =
+                |config: Option<&Arc<ProviderConfig>>| config.and_then(|config| config.metadata.generation);
+            if generation(before) != generation(after)
+                && let (Some(own), Some(config)) = (controller.upgrade(), after.or(before))
+            {
+                own.users_of(&Key::of(&**config)).into_iter().for_each(|key| wanting.add(key));
+            }
+        });
+        let controller = Arc::downgrade(self);
+        self.secrets.queue_mapped(queue, move |secret| {
+            controller.upgrade().map(|own| own.users_of_credentials(&Key::of(secret))).unwrap_or_default()
+        });
+    }
+
+    /// Queues the cluster whose internals an object is among.
+    fn follow_internals<K: Resource + Clone + 'static>(&self, watched: &Watched<K>) {
+        let namespaces = self.namespaces.clone();
+        watched.queue_mapped(&self.queue, move |object| {
+            let namespace = namespaces.get(&Key::cluster(object.namespace()?))?;
+            source_of(&*namespace)
+        });
+    }
+
+    fn clusters_where(&self, holds: impl Fn(&TenantCluster) -> bool) -> Vec<Key> {
+        self.clusters.all().iter().filter(|cluster| holds(cluster)).map(|cluster| Key::of(&**cluster)).collect()
+    }
+
+    /// Clusters on a provider.
+    fn users_of(&self, provider: &Key) -> Vec<Key> {
+        self.clusters_where(|cluster| {
+            let named = self.provider_of(cluster);
+            named.is_some_and(|named| named == *provider)
+        })
+    }
+
+    /// Clusters on a provider whose credentials this Secret has.
+    fn users_of_credentials(&self, secret: &Key) -> Vec<Key> {
+        let names_it = |config: &Arc<ProviderConfig>| {
+            let source = providers::credentials_of(config);
+            source
+                .is_some_and(|source| source.secret.name == secret.name && source.secret.namespace == secret.namespace)
+        };
+        let naming: Vec<Key> = self.providers.all().iter().filter(|c| names_it(c)).map(|c| Key::of(&**c)).collect();
+        naming.iter().flat_map(|provider| self.users_of(provider)).collect()
+    }
+
+    fn provider_of(&self, cluster: &TenantCluster) -> Option<Key> {
+        let team = self.teams.get(&Key::cluster(team_name(cluster)));
+        let platform = self.configs.get(&Key::cluster(BUTLER_CONFIG));
+        let reference = provider_ref(cluster, Sources { team: team.as_deref(), platform: platform.as_deref() })?;
+        Some(Key::new(reference.namespace, reference.name))
+    }
+
+    /// The objects of the provider of a cluster, watched from the first cluster on it on.
+    fn infrastructure(&self, observed: &Observed) -> Option<Arc<Infrastructure>> {
+        let chosen = observed.cluster.status.as_ref().and_then(|status| status.resolved.as_ref()?.provider);
+        self.infrastructure_of(observed.provider.as_ref().map(|config| config.spec.provider).or(chosen)?)
+    }
+
+    fn infrastructure_of(&self, provider: Provider) -> Option<Arc<Infrastructure>> {
+        let mut known = self.infrastructures.lock();
+        if let Some(infrastructure) = known.get(&provider) {
+            return Some(Arc::clone(infrastructure));
+        }
+        let kinds = providers::kinds(provider)?;
+        let clusters = self.watches.of_kind(&kinds.cluster);
+        let templates = self.watches.of_kind(&kinds.template);
+        self.follow_internals(&clusters);
+        self.follow_internals(&templates);
+        let infrastructure = Arc::new(Infrastructure { kinds, clusters, templates });
+        known.insert(provider, Arc::clone(&infrastructure));
+        Some(infrastructure)
+    }
+
+    fn observe(&self, key: &Key) -> Option<Observed> {
+        let cluster = self.clusters.get(key)?;
+        let internals = names::internals(&cluster);
+        let own = Key::new(&internals, &key.name);
+        let provider = self.provider_of(&cluster).and_then(|key| self.providers.get(&key));
+        let credentials = provider
+            .as_ref()
+            .and_then(|config| providers::credentials_of(config))
+            .and_then(|source| self.secrets.get(&Key::new(source.secret.namespace, source.secret.name)));
+        let named = |addon: &Arc<TenantAddon>| addon.spec.cluster_ref.name == key.name;
+        let kubeconfig = self.secrets.get(&Key::new(&internals, capi::names::secrets::kubeconfig(&key.name)));
+        let published = self.secrets.get(&Key::new(&key.namespace, names::kubeconfig(&key.name)));
+        let owns = |secret: &Arc<Secret>| {
+            secret.owner_references().iter().any(|owner| Some(&owner.uid) == cluster.metadata.uid.as_ref())
+        };
+        let mut observed = Observed {
+            team: self.teams.get(&Key::cluster(team_name(&cluster))),
+            platform: self.configs.get(&Key::cluster(BUTLER_CONFIG)),
+            provider,
+            credentials,
+            namespace: self.namespaces.get(&Key::cluster(internals.clone())),
+            capi: self.capi.get(&own),
+            control_plane: self.control_planes.get(&own),
+            hosted: self.hosted.get(&own),
+            infrastructure: None,
+            deployments: by_name(&self.deployments, &internals),
+            machines: self.machines.in_namespace(&internals),
+            checks: by_name(&self.checks, &internals),
+            config_templates: by_name(&self.config_templates, &internals),
+            machine_templates: BTreeMap::new(),
+            addons: self.addons.in_namespace(&key.namespace).into_iter().filter(named).collect(),
+            kubeconfig: kubeconfig.and_then(|secret| secret.data.as_ref()?.get("value").cloned()),
+            published: published.filter(owns),
+            now: self.now(),
+            cluster,
+        };
+        if let Some(infrastructure) = self.infrastructure(&observed) {
+            observed.infrastructure = infrastructure.clusters.get(&own);
+            observed.machine_templates = by_name(&infrastructure.templates, &internals);
+        }
+        Some(observed)
+    }
+
+    /// The time to the second: all that Kubernetes timestamps carry, so that what is told compares equal when read back.
+    fn now(&self) -> Timestamp {
+        let now = (self.clock)();
+        Timestamp::from_second(now.as_second()).unwrap_or(now)
+    }
+
+    /// One round: whether it wrote something, and what it wants next.
+    async fn round(&self, observed: &Observed) -> Result<(bool, Next), Failure> {
+        let plan = plan(observed);
+        let mut done = Done::default();
+        let (mut wrote, mut failure, mut next) = (false, None, Next::Rest);
+        for step in &plan.steps {
+            match self.act(observed, step, &mut done).await {
+                Ok(changed) => wrote |= changed,
+                Err(error) => {
+                    done.refused = act::is_refused(&error);
+                    if error.retry != Retry::Soon {
+                        done.blockers.push(act::failed(&error));
+                    }
+                    failure = Some(error);
+                    break;
+                }
+            }
+            if *step == Step::ClearContents && !done.contents_removed {
+                next = Next::After(CONTENTS_AGAIN);
+            }
+        }
+        let is_leaving = plan.steps.contains(&Step::Release) && failure.is_none();
+        if !is_leaving && observed.is_held() {
+            let status = report(observed, &plan, &done);
+            let api: Api<TenantCluster> = self.applier.api(&observed.cluster.namespace().unwrap_or_default());
+            let before = observed.cluster.status.as_ref();
+            let written = self.applier.report(&api, &*observed.cluster, before, &status).await?;
+            wrote |= written.map(|object| self.clusters.wrote(object)).is_some();
+        }
+        match failure {
+            Some(failure) => Err(failure),
+            None => Ok((wrote, next)),
+        }
+    }
+}
+
+impl Reconcile for ClusterController {
+    async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
+        let mut next = Next::Rest;
+        for _ in 0..ROUNDS {
+            let Some(observed) = self.observe(key) else { return Ok(Next::Rest) };
+            let (wrote, after) = self.round(&observed).await?;
+            next = after;
+            if !wrote {
+                return Ok(next);
+            }
+        }
+        tracing::warn!(%key, "a pass did not settle");
+        Ok(next)
+    }
+}
+
+/// The cluster that the labels of an object lead to.
+fn source_of<K: Resource>(object: &K) -> Option<Key> {
+    render::source(object.labels()).map(|(namespace, name)| Key::new(namespace, name))
+}
+
+fn by_name<K: Resource + Clone + 'static>(watched: &Watched<K>, namespace: &str) -> BTreeMap<String, Arc<K>> {
+    watched.in_namespace(namespace).into_iter().map(|object| (object.name_any(), object)).collect()
+}

@@ -1,6 +1,6 @@
 //! What to do next for a TenantCluster. Pure.
 
-use butler_api::names::{annotations, conditions};
+use butler_api::names::annotations;
 use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -225,9 +225,4 @@ pub(crate) fn holds(observed: &Observed, type_: &str) -> bool {
     status.is_some_and(|status| {
         status.conditions.iter().any(|known| known.type_ == type_ && known.status == ConditionStatus::True)
     })
-}
-
-/// Whether the cluster was Ready once.
-pub(crate) fn was_ready(observed: &Observed) -> bool {
-    observed.status().ready_since.is_some() || holds(observed, conditions::READY)
 }

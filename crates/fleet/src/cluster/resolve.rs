@@ -73,7 +73,7 @@ pub fn resolve(
 ) -> Result<Wanted, Vec<Blocker>> {
     let mut blockers = Vec::new();
     let defaults = defaults_of(cluster, sources);
-    let version = version(cluster, &defaults, sources).map_err(|blocker| blockers.push(blocker)).ok();
+    let version = version(cluster, &defaults, sources).map_err(|blocker| blockers.push(*blocker)).ok();
     let reference = provider_ref(cluster, sources);
     let provider = match (&reference, provider) {
         (None, _) => {
@@ -147,7 +147,7 @@ fn defaults_of(cluster: &TenantCluster, sources: Sources<'_>) -> ClusterDefaults
     }
 }
 
-fn version(cluster: &TenantCluster, defaults: &ClusterDefaults, sources: Sources<'_>) -> Result<Version, Blocker> {
+fn version(cluster: &TenantCluster, defaults: &ClusterDefaults, sources: Sources<'_>) -> Result<Version, Box<Blocker>> {
     let chosen = cluster.status.as_ref().and_then(|status| status.resolved.as_ref());
     let platform = sources.platform.and_then(|platform| platform.spec.default_kubernetes_version.clone());
     let text = (cluster.spec.kubernetes_version.clone())
@@ -157,7 +157,7 @@ fn version(cluster: &TenantCluster, defaults: &ClusterDefaults, sources: Sources
         .unwrap_or_else(|| DEFAULT_VERSION.to_owned());
     let unknown = |message: String| {
         let remedy = format!("set spec.kubernetesVersion to one of v1.{} to v1.{}", MINORS.start(), MINORS.end());
-        blocker("VersionUnknown", message, BlockerOwner::User, remedy)
+        Box::new(blocker("VersionUnknown", message, BlockerOwner::User, remedy))
     };
     let version: Version = text.parse().map_err(|error| unknown(format!("{error}")))?;
     if version.major != 1 || !MINORS.contains(&version.minor) {

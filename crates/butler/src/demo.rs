@@ -1,0 +1,121 @@
+//! `butler up --demo`: a team, an infrastructure and a cluster, shown on their way.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use butler_api::butler::tenant_cluster::{ClusterPhase, TenantCluster, TenantClusterStatus};
+use futures::TryStreamExt;
+use k8s_openapi::api::core::v1::{Node, Secret};
+use kube::api::{ListParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::{DynamicObject, GroupVersionKind};
+use kube::discovery::pinned_kind;
+use kube::runtime::watcher::{self, watch_object};
+use kube::{Api, Client, Config, ResourceExt};
+
+use crate::data_dir::DataDir;
+use crate::tell;
+
+/// What is made.
+const QUICKSTART: &str = include_str!("../../../examples/quickstart.yaml");
+const TEAM: &str = "team-a";
+const CLUSTER: &str = "my-cluster";
+/// It takes seconds. After this long somebody should look at what it waits for.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Makes what is not there yet, and follows the cluster until it is Ready.
+pub(crate) async fn run(client: Client, data: &DataDir) -> Result<()> {
+    let begun = Instant::now();
+    for document in kernel::yaml::values(QUICKSTART).context("the example cannot be read")? {
+        create(&client, &serde_json::from_value(document)?).await?;
+    }
+    tell(&format!("Making TenantCluster {CLUSTER} of {TEAM} (examples/quickstart.yaml):"));
+    let clusters: Api<TenantCluster> = Api::namespaced(client.clone(), TEAM);
+    let followed = tokio::time::timeout(PATIENCE, follow(&clusters, begun)).await;
+    let Ok(cluster) = followed else {
+        bail!("{CLUSTER} is not Ready after {PATIENCE:?}; ask why: butlerctl cluster why {CLUSTER} -n {TEAM}");
+    };
+    show_nodes(&client, &cluster?).await?;
+    tell("Try next:");
+    tell(&format!("  export KUBECONFIG={}", data.kubeconfig().display()));
+    tell("  butlerctl cluster list");
+    tell(&format!("  butlerctl cluster scale {CLUSTER} --workers 5 --wait"));
+    tell(&format!("  butlerctl cluster kubeconfig {CLUSTER} | kubectl --kubeconfig /dev/stdin get nodes"));
+    tell(&format!("  butlerctl cluster destroy {CLUSTER}"));
+    Ok(())
+}
+
+/// Creates an object unless one of its name is there, which is then the user's.
+async fn create(client: &Client, object: &DynamicObject) -> Result<()> {
+    let types = object.types.clone().context("an object without a kind")?;
+    let kind = GroupVersionKind::try_from(&types)?;
+    let (resource, _) = pinned_kind(client, &kind).await.with_context(|| format!("{} is not served", kind.kind))?;
+    let api: Api<DynamicObject> = match object.namespace() {
+        Some(namespace) => Api::namespaced_with(client.clone(), &namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
+    match api.create(&PostParams::default(), object).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
+        Err(error) => Err(error).with_context(|| format!("cannot make {} {}", kind.kind, object.name_any())),
+    }
+}
+
+/// Prints a line whenever there is something new to say, until the cluster is Ready.
+async fn follow(clusters: &Api<TenantCluster>, begun: Instant) -> Result<TenantCluster> {
+    let mut changes = std::pin::pin!(watch_object(clusters.clone(), CLUSTER));
+    let mut said = String::new();
+    loop {
+        let change = match changes.try_next().await {
+            Ok(Some(change)) => change,
+            Ok(None) => bail!("the watch ended"),
+            Err(watcher::Error::WatchFailed(_) | watcher::Error::WatchStartFailed(_)) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let Some(cluster) = change else { continue };
+        let status = cluster.status.clone().unwrap_or_default();
+        let line = line(&status);
+        if line != said {
+            tell(&format!("  {:>5.1} s  {line}", begun.elapsed().as_secs_f64()));
+            said = line;
+        }
+        match status.phase {
+            Some(ClusterPhase::Ready) => return Ok(cluster),
+            Some(ClusterPhase::Failed) => bail!("{CLUSTER} failed: {}", waits_for(&status).unwrap_or_default()),
+            _ => {}
+        }
+    }
+}
+
+/// Where the cluster is, and what it waits for.
+fn line(status: &TenantClusterStatus) -> String {
+    let phase = status.phase.map_or("Accepted", ClusterPhase::as_str);
+    match waits_for(status) {
+        Some(wait) => format!("{phase}: {wait}"),
+        None => phase.to_owned(),
+    }
+}
+
+fn waits_for(status: &TenantClusterStatus) -> Option<String> {
+    status.blockers.first().map(|blocker| blocker.message.clone())
+}
+
+/// Lists the cluster's nodes through its own kubeconfig.
+async fn show_nodes(client: &Client, cluster: &TenantCluster) -> Result<()> {
+    let reference = cluster.status.as_ref().and_then(|status| status.kubeconfig_secret_ref.as_ref());
+    let name = reference.map_or_else(|| format!("{CLUSTER}-kubeconfig"), |reference| reference.name.clone());
+    let secret = Api::<Secret>::namespaced(client.clone(), TEAM).get(&name).await?;
+    let text = secret.data.and_then(|mut data| data.remove("value")).context("the kubeconfig is empty")?;
+    let kubeconfig = Kubeconfig::from_yaml(std::str::from_utf8(&text.0)?)?;
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    let nodes = Api::<Node>::all(Client::try_from(config)?).list(&ListParams::default()).await?;
+    tell(&format!("{CLUSTER} is Ready. Its nodes, through its own kubeconfig:"));
+    for node in nodes {
+        let status = node.status.unwrap_or_default();
+        let is_ready = status.conditions.iter().flatten().any(|c| c.type_ == "Ready" && c.status == "True");
+        let version = status.node_info.map(|info| info.kubelet_version).unwrap_or_default();
+        let name = node.metadata.name.unwrap_or_default();
+        tell(&format!("  {name}  {}  {version}", if is_ready { "Ready" } else { "NotReady" }));
+    }
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! Doing what the plan says. Every step can be repeated and interrupted anywhere.
+
+use butler_api::butler::TenantAddon;
+use butler_api::butler::tenant_cluster::TenantCluster;
+use butler_api::names::finalizers::TENANT_CLUSTER;
+use butler_api::shared::{Blocker, BlockerOwner};
+use capi::bootstrap::KubeadmConfigTemplate;
+use capi::core::{Cluster, MachineDeployment, MachineHealthCheck};
+use k8s_openapi::api::core::v1::{Event, Namespace};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::core::{DynamicObject, NamespaceResourceScope};
+use kube::{Api, Resource, ResourceExt};
+use runtime::{Failure, Key, Retry, Watched, add_finalizer, remove_finalizer};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::observed::Observed;
+use super::plan::{Kind, Step};
+use super::pools::digest_of;
+use super::render::Object;
+use super::report::Done;
+use super::{ClusterController, contents, receipt};
+use crate::blockers::{blocker, waiting};
+use crate::names;
+
+impl ClusterController {
+    /// Does one step. Says whether anything was written.
+    pub(super) async fn act(&self, observed: &Observed, step: &Step, done: &mut Done) -> Result<bool, Failure> {
+        let cluster = &observed.cluster;
+        let api: Api<TenantCluster> = self.applier.api(&cluster.namespace().unwrap_or_default());
+        match step {
+            Step::Hold => {
+                let written = add_finalizer(&api, &**cluster, TENANT_CLUSTER).await?;
+                Ok(written.map(|object| self.clusters.wrote(object)).is_some())
+            }
+            Step::Release => remove_finalizer(&api, &**cluster, TENANT_CLUSTER).await.map(|()| false),
+            Step::Record => {
+                let receipt = serde_json::to_string(&receipt::record(observed)).unwrap_or_default();
+                let body = json!({"metadata": {"uid": cluster.uid(), "annotations": {names::RECEIPT: receipt}}});
+                let written = api.patch(&observed.name(), &PatchParams::default(), &Patch::Merge(&body)).await?;
+                self.clusters.wrote(written);
+                Ok(true)
+            }
+            Step::Receipt => {
+                let event = receipt::event(cluster, observed.now);
+                let events: Api<Event> = self.applier.api(&cluster.namespace().unwrap_or_default());
+                match events.create(&PostParams::default(), &event).await {
+                    Ok(_) => Ok(false),
+                    // Told already; or the namespace itself is going, and nobody is left to read it.
+                    Err(kube::Error::Api(status)) if [403, 409].contains(&status.code) => Ok(false),
+                    Err(error) => Err(error.into()),
+                }
+            }
+            Step::Pause(paused) => {
+                let clusters: Api<Cluster> = self.applier.api(&observed.internals());
+                let body = json!({"spec": {"paused": paused}});
+                let params = PatchParams { field_manager: Some(names::MANAGER.into()), ..PatchParams::default() };
+                self.capi.wrote(clusters.patch(&observed.name(), &params, &Patch::Merge(&body)).await?);
+                Ok(true)
+            }
+            Step::ClearContents => self.clear(observed, done).await,
+            Step::Apply(object) => self.apply(observed, object).await,
+            Step::Delete(kind, name) => self.delete(observed, *kind, name).await.map(|()| false),
+        }
+    }
+
+    async fn clear(&self, observed: &Observed, done: &mut Done) -> Result<bool, Failure> {
+        let Some(kubeconfig) = &observed.kubeconfig else {
+            done.contents_removed = true;
+            return Ok(true);
+        };
+        let left = contents::clear(&contents::client(&kubeconfig.0).await?).await?;
+        done.contents_removed = left.is_empty();
+        if !left.is_empty() {
+            let evidence = left.into_iter().map(|what| format!("{what} is there")).collect();
+            let message = "load balancers and volumes that were made inside are being removed";
+            done.blockers.push(waiting("ContentsRemoving", message, evidence));
+        }
+        Ok(done.contents_removed)
+    }
+
+    async fn apply(&self, observed: &Observed, object: &Object) -> Result<bool, Failure> {
+        match object.clone() {
+            Object::Namespace(object) => {
+                let api: Api<Namespace> = Api::all(self.applier.client().clone());
+                let written = self.applier.apply_in(&api, observed.namespace.as_deref(), *object).await?;
+                Ok(written.map(|object| self.namespaces.wrote(object)).is_some())
+            }
+            Object::Secret(object) => self.write(&self.secrets, *object).await,
+            Object::Cluster(object) => self.write(&self.capi, *object).await,
+            Object::ControlPlane(object) => self.write(&self.control_planes, *object).await,
+            Object::Deployment(object) => self.write(&self.deployments, *object).await,
+            Object::HealthCheck(object) => self.write(&self.checks, *object).await,
+            Object::ConfigTemplate(object) => {
+                let known = self.config_templates.get(&Key::of(&*object));
+                if known.is_some_and(|known| digest_of(&*known) == digest_of(&*object)) {
+                    return Ok(false);
+                }
+                self.write(&self.config_templates, *object).await
+            }
+            Object::MachineTemplate(object) => {
+                let known = observed.machine_templates.get(&object.name_any());
+                if known.is_some_and(|known| digest_of(&**known) == digest_of(&*object)) {
+                    return Ok(false);
+                }
+                self.write_kind(observed, *object).await
+            }
+            Object::Infrastructure(object) => self.write_kind(observed, *object).await,
+        }
+    }
+
+    async fn write<K>(&self, watched: &Watched<K>, object: K) -> Result<bool, Failure>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Serialize
+            + DeserializeOwned
+            + Clone
+            + std::fmt::Debug
+            + 'static,
+    {
+        let known = watched.get(&Key::of(&object));
+        let written = self.applier.apply(known.as_deref(), object).await?;
+        Ok(written.map(|object| watched.wrote(object)).is_some())
+    }
+
+    async fn write_kind(&self, observed: &Observed, object: DynamicObject) -> Result<bool, Failure> {
+        let Some(kinds) = self.infrastructure(observed) else { return Ok(false) };
+        let is_cluster = object.types.as_ref().is_some_and(|types| types.kind == kinds.kinds.cluster.kind);
+        let (kind, watched) = if is_cluster {
+            (&kinds.kinds.cluster, &kinds.clusters)
+        } else {
+            (&kinds.kinds.template, &kinds.templates)
+        };
+        let known = watched.get(&Key::of(&object));
+        let written = self.applier.apply_kind(kind, known.as_deref(), object).await?;
+        Ok(written.map(|object| watched.wrote(object)).is_some())
+    }
+
+    async fn delete(&self, observed: &Observed, kind: Kind, name: &str) -> Result<(), Failure> {
+        let internals = observed.internals();
+        let key = Key::new(&internals, name);
+        match kind {
+            Kind::Addon => {
+                let namespace = observed.cluster.namespace().unwrap_or_default();
+                let api: Api<TenantAddon> = self.applier.api(&namespace);
+                self.remove(&api, self.addons.get(&Key::new(namespace, name)).as_deref()).await
+            }
+            Kind::HealthCheck => {
+                let api: Api<MachineHealthCheck> = self.applier.api(&internals);
+                self.remove(&api, self.checks.get(&key).as_deref()).await
+            }
+            Kind::Deployment => {
+                let api: Api<MachineDeployment> = self.applier.api(&internals);
+                self.remove(&api, self.deployments.get(&key).as_deref()).await
+            }
+            Kind::Cluster => {
+                let api: Api<Cluster> = self.applier.api(&internals);
+                self.remove(&api, self.capi.get(&key).as_deref()).await
+            }
+            Kind::ConfigTemplate => {
+                let api: Api<KubeadmConfigTemplate> = self.applier.api(&internals);
+                self.remove(&api, self.config_templates.get(&key).as_deref()).await
+            }
+            Kind::Namespace => {
+                let api: Api<Namespace> = Api::all(self.applier.client().clone());
+                self.remove(&api, observed.namespace.as_deref()).await
+            }
+            Kind::MachineTemplate => {
+                let Some(kinds) = self.infrastructure(observed) else { return Ok(()) };
+                let client = self.applier.client().clone();
+                let api: Api<DynamicObject> = Api::namespaced_with(client, &internals, &kinds.kinds.template);
+                match api.delete(name, &DeleteParams::background()).await {
+                    Ok(_) => Ok(()),
+                    Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+                    Err(error) => Err(error.into()),
+                }
+            }
+        }
+    }
+
+    async fn remove<K>(&self, api: &Api<K>, object: Option<&K>) -> Result<(), Failure>
+    where
+        K: Resource<DynamicType = ()> + DeserializeOwned + Clone + std::fmt::Debug,
+    {
+        match object {
+            Some(object) => self.applier.delete(api, object).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// A step that failed, as what the cluster waits for.
+pub(super) fn failed(failure: &Failure) -> Blocker {
+    let (owner, remedy) = match failure.retry {
+        Retry::Terminal => (BlockerOwner::PlatformAdmin, "remove the cause, then run `butlerctl cluster retry`"),
+        Retry::Soon | Retry::Backoff => (BlockerOwner::Butler, "wait: it is tried again"),
+    };
+    blocker(failure.reason, failure.chain(), owner, remedy)
+}
+
+/// Whether the API will never take this, whatever happens around it.
+pub(super) fn is_refused(failure: &Failure) -> bool {
+    let source = failure.source.as_deref().and_then(|source| source.downcast_ref::<kube::Error>());
+    matches!(source, Some(kube::Error::Api(status)) if [400, 422].contains(&status.code))
+}

@@ -1,0 +1,88 @@
+//! What people made inside a cluster and what lives outside of it: load balancers and volumes. They are removed while the
+//! cluster can still do it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod, Service};
+use kube::api::{DeleteParams, ListParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::NamespaceResourceScope;
+use kube::{Api, Client, Config, Resource, ResourceExt};
+use runtime::{Failure, Retry};
+use serde::de::DeserializeOwned;
+
+/// An API server that does not answer for so long does not answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A client of the cluster.
+pub(crate) async fn client(kubeconfig: &[u8]) -> Result<Client, Failure> {
+    let broken = || Failure::new(Retry::Backoff, "KubeconfigBroken", "the cluster's kubeconfig cannot be read");
+    let text = std::str::from_utf8(kubeconfig).map_err(|error| broken().caused_by(error))?;
+    let kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| broken().caused_by(error))?;
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let mut config = config.map_err(|error| broken().caused_by(error))?;
+    (config.connect_timeout, config.read_timeout) = (Some(PATIENCE), Some(PATIENCE));
+    Client::try_from(config).map_err(Into::into)
+}
+
+/// Removes them. Gives back what is still there.
+pub(crate) async fn clear(client: &Client) -> Result<Vec<String>, Failure> {
+    let mut left = Vec::new();
+    let services: Api<Service> = Api::all(client.clone());
+    for service in services.list(&ListParams::default()).await? {
+        if service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer") {
+            left.push(format!("Service {}/{}", service.namespace().unwrap_or_default(), service.name_any()));
+            delete(client, &service).await?;
+        }
+    }
+    let claims: Api<PersistentVolumeClaim> = Api::all(client.clone());
+    let mut claimed = BTreeSet::new();
+    for claim in claims.list(&ListParams::default()).await? {
+        let place = (claim.namespace().unwrap_or_default(), claim.name_any());
+        left.push(format!("PersistentVolumeClaim {}/{}", place.0, place.1));
+        claimed.insert(place);
+        delete(client, &claim).await?;
+    }
+    if !claimed.is_empty() {
+        // A claim stays as long as a pod uses it.
+        let pods: Api<Pod> = Api::all(client.clone());
+        for pod in pods.list(&ListParams::default()).await? {
+            if uses(&pod, &claimed) {
+                delete(client, &pod).await?;
+            }
+        }
+    }
+    let volumes: Api<PersistentVolume> = Api::all(client.clone());
+    for volume in volumes.list(&ListParams::default()).await? {
+        let spec = volume.spec.as_ref();
+        // One that is to be kept is kept.
+        if spec.and_then(|spec| spec.persistent_volume_reclaim_policy.as_deref()) == Some("Delete") {
+            left.push(format!("PersistentVolume {}", volume.name_any()));
+        }
+    }
+    Ok(left)
+}
+
+fn uses(pod: &Pod, claims: &BTreeSet<(String, String)>) -> bool {
+    let namespace = pod.namespace().unwrap_or_default();
+    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+    volumes
+        .filter_map(|volume| volume.persistent_volume_claim.as_ref())
+        .any(|claim| claims.contains(&(namespace.clone(), claim.claim_name.clone())))
+}
+
+async fn delete<K>(client: &Client, object: &K) -> Result<(), Failure>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + std::fmt::Debug,
+{
+    if object.meta().deletion_timestamp.is_some() {
+        return Ok(());
+    }
+    let api: Api<K> = Api::namespaced(client.clone(), &object.namespace().unwrap_or_default());
+    match api.delete(&object.name_any(), &DeleteParams::background()).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

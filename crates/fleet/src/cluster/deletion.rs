@@ -1,0 +1,64 @@
+//! How a cluster goes: addons, what was made inside, machines and control plane, namespace, and then the object itself.
+//! Each is seen gone before the next is touched.
+
+use kube::ResourceExt;
+
+use super::observed::Observed;
+use super::phase::Facts;
+use super::plan::{Kind, Plan, Step, holds};
+use crate::blockers::waiting;
+use crate::names;
+
+/// Condition: what was made inside the cluster, and lives outside of it, is removed.
+pub(crate) const CONTENTS_REMOVED: &str = "ContentsRemoved";
+
+/// What to do next for a cluster that is to go.
+pub(super) fn plan(observed: &Observed) -> Plan {
+    let mut plan = Plan { facts: Facts { leaving: true, ..Facts::default() }, ..Plan::default() };
+    if !observed.is_held() {
+        return plan;
+    }
+    if !observed.cluster.annotations().contains_key(names::RECEIPT) {
+        plan.steps.push(Step::Record);
+        return plan;
+    }
+    if !observed.addons.is_empty() {
+        let addons: Vec<String> = observed.addons.iter().map(|addon| addon.name_any()).collect();
+        plan.steps.extend(addons.iter().map(|name| Step::Delete(Kind::Addon, name.clone())));
+        let evidence = addons.iter().map(|name| format!("TenantAddon {name} is there")).collect();
+        plan.blockers.push(waiting("AddonsUninstalling", "addons are being uninstalled", evidence));
+        return plan;
+    }
+    // Only a control plane that answers can be asked; one that never did has made nothing.
+    if observed.is_control_plane_ready() && observed.capi.is_some() && !holds(observed, CONTENTS_REMOVED) {
+        plan.steps.push(Step::ClearContents);
+        return plan;
+    }
+    if observed.capi.is_some() || !observed.machines.is_empty() {
+        if let Some(capi) = &observed.capi {
+            if capi.spec.paused == Some(true) {
+                plan.steps.push(Step::Pause(false));
+            }
+            plan.steps.push(Step::Delete(Kind::Cluster, observed.name()));
+        }
+        let message = match (observed.machines.len(), observed.control_plane.is_some()) {
+            (0, true) => "the control plane is being removed".to_owned(),
+            (0, false) => "the infrastructure is being removed".to_owned(),
+            (machines, _) => format!("{machines} machines are being removed"),
+        };
+        let evidence = observed.machines.iter().take(5).map(|machine| {
+            let phase = machine.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
+            format!("Machine {} is {phase}", machine.name_any())
+        });
+        plan.blockers.push(waiting("MachinesDeleting", message, evidence.collect()));
+        return plan;
+    }
+    if let Some(namespace) = &observed.namespace {
+        plan.steps.push(Step::Delete(Kind::Namespace, namespace.name_any()));
+        let evidence = vec![format!("Namespace {} is there", namespace.name_any())];
+        plan.blockers.push(waiting("NamespaceTerminating", "what is left of its internals is being removed", evidence));
+        return plan;
+    }
+    plan.steps.extend([Step::Receipt, Step::Release]);
+    plan
+}

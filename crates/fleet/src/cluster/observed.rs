@@ -1,0 +1,135 @@
+//! What a pass over a TenantCluster knows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use butler_api::butler::TenantAddon;
+use butler_api::butler::butler_config::ButlerConfig;
+use butler_api::butler::provider_config::ProviderConfig;
+use butler_api::butler::team::Team;
+use butler_api::butler::tenant_cluster::{ClusterPhase, TenantCluster, TenantClusterStatus};
+use butler_api::controlplane::StewardControlPlane;
+use butler_api::names::finalizers;
+use butler_api::steward::TenantControlPlane;
+use capi::bootstrap::KubeadmConfigTemplate;
+use capi::core::{Cluster, Machine, MachineDeployment, MachineHealthCheck};
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kernel::version::Version;
+use kube::ResourceExt;
+use kube::core::DynamicObject;
+
+use super::resolve::Sources;
+use crate::names;
+
+/// What a pass knows. Objects below the cluster are by name, out of the namespace of its internals.
+#[derive(Clone)]
+pub struct Observed {
+    /// What the team wants.
+    pub cluster: Arc<TenantCluster>,
+    /// The team.
+    pub team: Option<Arc<Team>>,
+    /// The platform's settings.
+    pub platform: Option<Arc<ButlerConfig>>,
+    /// The infrastructure.
+    pub provider: Option<Arc<ProviderConfig>>,
+    /// The infrastructure's credentials.
+    pub credentials: Option<Arc<Secret>>,
+    /// The namespace of the internals.
+    pub namespace: Option<Arc<Namespace>>,
+    /// Cluster API's view of it.
+    pub capi: Option<Arc<Cluster>>,
+    /// The control plane, as Cluster API asks for it.
+    pub control_plane: Option<Arc<StewardControlPlane>>,
+    /// The control plane, as Steward makes it.
+    pub hosted: Option<Arc<TenantControlPlane>>,
+    /// The infrastructure of the cluster.
+    pub infrastructure: Option<Arc<DynamicObject>>,
+    /// Worker pools.
+    pub deployments: BTreeMap<String, Arc<MachineDeployment>>,
+    /// Machines.
+    pub machines: Vec<Arc<Machine>>,
+    /// What replaces dead machines.
+    pub checks: BTreeMap<String, Arc<MachineHealthCheck>>,
+    /// Templates of what machines boot.
+    pub config_templates: BTreeMap<String, Arc<KubeadmConfigTemplate>>,
+    /// Templates of machines.
+    pub machine_templates: BTreeMap<String, Arc<DynamicObject>>,
+    /// Addons of the cluster.
+    pub addons: Vec<Arc<TenantAddon>>,
+    /// The administrator's kubeconfig, as Cluster API keeps it.
+    pub kubeconfig: Option<ByteString>,
+    /// The same, where the team finds it.
+    pub published: Option<Arc<Secret>>,
+    /// The time.
+    pub now: Timestamp,
+}
+
+impl Observed {
+    /// Name of the cluster.
+    pub fn name(&self) -> String {
+        self.cluster.name_any()
+    }
+
+    /// Namespace of the internals.
+    pub fn internals(&self) -> String {
+        names::internals(&self.cluster)
+    }
+
+    /// Where defaults come from.
+    pub fn sources(&self) -> Sources<'_> {
+        Sources { team: self.team.as_deref(), platform: self.platform.as_deref() }
+    }
+
+    /// What was told last time.
+    pub fn status(&self) -> TenantClusterStatus {
+        self.cluster.status.clone().unwrap_or_default()
+    }
+
+    /// The phase it is in.
+    pub fn phase(&self) -> Option<ClusterPhase> {
+        self.cluster.status.as_ref().and_then(|status| status.phase)
+    }
+
+    /// Whether this object is held until everything is gone.
+    pub fn is_held(&self) -> bool {
+        self.cluster.finalizers().iter().any(|finalizer| finalizer == finalizers::TENANT_CLUSTER)
+    }
+
+    /// Whether the spec has changed since the last report.
+    pub fn is_new_spec(&self) -> bool {
+        let told = self.cluster.status.as_ref().and_then(|status| status.observed_generation);
+        told.is_some() && told != self.cluster.metadata.generation
+    }
+
+    /// Whether the control plane answers.
+    pub fn is_control_plane_ready(&self) -> bool {
+        let status = self.control_plane.as_ref().and_then(|plane| plane.status.as_ref());
+        status.is_some_and(|status| status.ready && status.initialized)
+    }
+
+    /// The version that answers.
+    pub fn running_version(&self) -> Option<Version> {
+        self.control_plane.as_ref()?.status.as_ref()?.version.as_ref()?.parse().ok()
+    }
+
+    /// The oldest version among the worker pools.
+    pub fn oldest_worker(&self) -> Option<Version> {
+        let version = |deployment: &Arc<MachineDeployment>| version_of(deployment);
+        self.deployments.values().filter_map(version).min()
+    }
+}
+
+/// The version the machines of a pool are to run.
+pub(crate) fn version_of(deployment: &MachineDeployment) -> Option<Version> {
+    deployment.spec.template.spec.version.as_ref()?.parse().ok()
+}
+
+/// Whether a pool is what its spec says: every machine new, there and ready.
+pub(crate) fn is_settled(deployment: &MachineDeployment) -> bool {
+    let Some(status) = &deployment.status else { return false };
+    let wanted = deployment.spec.replicas;
+    let current = status.observed_generation.is_none() || status.observed_generation == deployment.metadata.generation;
+    current && [status.replicas, status.updated_replicas, status.ready_replicas] == [wanted; 3]
+}

@@ -1,0 +1,205 @@
+//! Worker pools: templates, MachineDeployment and health check of each.
+//!
+//! Templates are never changed. A pool whose machines are to be different gets new ones under another name, and Cluster
+//! API replaces the machines because the name is another.
+
+use butler_api::butler::tenant_cluster::{HealthCheck, Workers};
+use butler_api::shared::{Blocker, ConditionStatus, IntOrPercent};
+use capi::bootstrap::{KubeadmConfigTemplate, KubeadmConfigTemplateSpec};
+use capi::core::{
+    Bootstrap, MachineDeployment, MachineDeploymentSpec, MachineHealthCheck, MachineHealthCheckSpec, MachineSpec,
+    MachineTemplate, RollingUpdate, Strategy, UnhealthyCondition,
+};
+use capi::names::labels::{CLUSTER_NAME, DEPLOYMENT_NAME};
+use capi::{ObjectReference, TemplateMeta, TemplateResource};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kernel::version::Version;
+use kube::core::{DynamicObject, TypeMeta};
+use kube::{Resource, ResourceExt};
+use providers::Machines;
+use serde_json::json;
+
+use super::render::{Object, Renderer};
+use super::versions;
+use crate::{bootstrap, names};
+
+const NODE_STARTUP_TIMEOUT: &str = "10m";
+const UNHEALTHY_TIMEOUT: &str = "5m";
+const MAX_UNHEALTHY: &str = "40%";
+
+/// The objects of all pools, in the order they are made; or all that is in the way.
+pub(crate) fn objects(renderer: &Renderer<'_>, control_plane: Version) -> Result<Vec<Object>, Vec<Blocker>> {
+    let mut objects = Vec::new();
+    let mut blockers = Vec::new();
+    let mut earlier: Vec<String> = Vec::new();
+    for (pool, workers) in renderer.wanted.pools(&renderer.observed.cluster) {
+        let version = versions::pool(renderer.observed, control_plane, &pool, &earlier);
+        match renderer.pool(&pool, workers, version) {
+            Ok(made) => objects.extend(made),
+            Err(trouble) => blockers.extend(trouble),
+        }
+        earlier.push(pool);
+    }
+    if blockers.is_empty() { Ok(objects) } else { Err(blockers) }
+}
+
+impl Renderer<'_> {
+    fn pool(&self, pool: &str, workers: &Workers, version: Version) -> Result<Vec<Object>, Vec<Blocker>> {
+        let name = names::pool(&self.name, pool);
+        let machine = providers::machine_template(&self.request, Machines::Pool(pool))?;
+        let config = bootstrap::config(self.wanted, workers, version)?;
+        let machine_digest = runtime::fingerprint(&machine.spec);
+        let config_digest = runtime::fingerprint(&json!(config));
+        let known = self.observed.deployments.get(&name).map(|deployment| &deployment.spec.template.spec);
+
+        let used = known.and_then(|spec| spec.infrastructure_ref.name.as_deref());
+        let templates = &self.observed.machine_templates;
+        let machine_name =
+            template_name(&name, &machine_digest, used, |name| templates.get(name).and_then(|t| digest_of(&**t)));
+        let used = known.and_then(|spec| spec.bootstrap.config_ref.as_ref()?.name.as_deref());
+        let templates = &self.observed.config_templates;
+        let config_name =
+            template_name(&name, &config_digest, used, |name| templates.get(name).and_then(|t| digest_of(&**t)));
+
+        let annotated = |name: &str, digest: &str| {
+            let mut metadata = self.metadata(name);
+            metadata.annotations = Some([(names::TEMPLATE.to_owned(), digest.to_owned())].into());
+            metadata
+        };
+        let machine_template = DynamicObject {
+            types: Some(TypeMeta { api_version: machine.api_version.clone(), kind: machine.kind.clone() }),
+            metadata: annotated(&machine_name, &machine_digest),
+            data: json!({"spec": machine.spec}),
+        };
+        let config_template = KubeadmConfigTemplate {
+            metadata: annotated(&config_name, &config_digest),
+            spec: KubeadmConfigTemplateSpec { template: TemplateResource { metadata: None, spec: config } },
+        };
+        let spec = MachineSpec {
+            cluster_name: self.name.clone(),
+            version: Some(version.to_string()),
+            bootstrap: Bootstrap {
+                config_ref: Some(ObjectReference::new(
+                    &KubeadmConfigTemplate::api_version(&()),
+                    &KubeadmConfigTemplate::kind(&()),
+                    &config_name,
+                )),
+                data_secret_name: None,
+            },
+            infrastructure_ref: ObjectReference::new(&machine.api_version, &machine.kind, &machine_name),
+            node_drain_timeout: workers.rollout.as_ref().and_then(|rollout| rollout.node_drain_timeout.clone()),
+            ..MachineSpec::default()
+        };
+        let deployment = self.deployment(&name, workers, spec);
+        let mut objects = vec![
+            Object::ConfigTemplate(Box::new(config_template)),
+            Object::MachineTemplate(Box::new(machine_template)),
+            Object::Deployment(Box::new(deployment)),
+        ];
+        let check = workers.health_check.clone().unwrap_or_default();
+        if check.enabled != Some(false) {
+            objects.push(Object::HealthCheck(Box::new(self.health_check(&name, &check))));
+        }
+        Ok(objects)
+    }
+
+    fn deployment(&self, name: &str, workers: &Workers, spec: MachineSpec) -> MachineDeployment {
+        let rollout = workers.rollout.clone().unwrap_or_default();
+        let mut labels = self.labels.clone();
+        labels.insert(DEPLOYMENT_NAME.to_owned(), name.to_owned());
+        MachineDeployment {
+            metadata: self.metadata(name),
+            spec: MachineDeploymentSpec {
+                cluster_name: self.name.clone(),
+                replicas: workers.replicas.unwrap_or_default(),
+                selector: self.selector(name),
+                template: MachineTemplate { metadata: Some(TemplateMeta { labels, ..TemplateMeta::default() }), spec },
+                strategy: Some(Strategy {
+                    type_: Some("RollingUpdate".to_owned()),
+                    rolling_update: Some(RollingUpdate {
+                        max_surge: Some(rollout.max_surge.unwrap_or(IntOrPercent::Int(1))),
+                        max_unavailable: Some(rollout.max_unavailable.unwrap_or(IntOrPercent::Int(0))),
+                        delete_policy: None,
+                    }),
+                    remediation: None,
+                }),
+                ..MachineDeploymentSpec::default()
+            },
+            status: None,
+        }
+    }
+
+    fn health_check(&self, name: &str, check: &HealthCheck) -> MachineHealthCheck {
+        let timeout = check.unhealthy_timeout.clone().unwrap_or_else(|| UNHEALTHY_TIMEOUT.to_owned());
+        let unhealthy = |status| UnhealthyCondition { type_: "Ready".to_owned(), status, timeout: timeout.clone() };
+        let startup = check.node_startup_timeout.clone().unwrap_or_else(|| NODE_STARTUP_TIMEOUT.to_owned());
+        MachineHealthCheck {
+            metadata: self.metadata(name),
+            spec: MachineHealthCheckSpec {
+                cluster_name: self.name.clone(),
+                selector: self.selector(name),
+                unhealthy_conditions: vec![unhealthy(ConditionStatus::Unknown), unhealthy(ConditionStatus::False)],
+                max_unhealthy: Some(check.max_unhealthy.clone().unwrap_or_else(|| IntOrPercent::from(MAX_UNHEALTHY))),
+                unhealthy_range: None,
+                node_startup_timeout: Some(startup),
+                remediation_template: None,
+            },
+            status: None,
+        }
+    }
+
+    fn selector(&self, deployment: &str) -> LabelSelector {
+        let pairs = [(CLUSTER_NAME, self.name.as_str()), (DEPLOYMENT_NAME, deployment)];
+        let labels = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        LabelSelector { match_labels: Some(labels.into()), ..LabelSelector::default() }
+    }
+}
+
+/// The digest of what a template was made for.
+pub(crate) fn digest_of<K: Resource>(template: &K) -> Option<String> {
+    template.annotations().get(names::TEMPLATE).cloned()
+}
+
+/// The name of the template with this digest: the one in use if it is that one, else the plain name, else one more.
+fn template_name(name: &str, digest: &str, used: Option<&str>, digest_of: impl Fn(&str) -> Option<String>) -> String {
+    if let Some(used) = used
+        && digest_of(used).as_deref() == Some(digest)
+    {
+        return used.to_owned();
+    }
+    match digest_of(name) {
+        Some(other) if other != digest => format!("{name}-{}", digest.get(..8).unwrap_or(digest)),
+        // Somebody deleted the template in use; machines must not be replaced for that.
+        None if used.is_some_and(|used| used != name && used.ends_with(digest.get(..8).unwrap_or(digest))) => {
+            used.unwrap_or(name).to_owned()
+        }
+        _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_are_replaced_and_never_changed() {
+        let there: &[(&str, &str)] = &[("c-workers", "1111111111"), ("c-workers-22222222", "2222222222")];
+        for (used, digest, expected) in [
+            (None, "1111111111", "c-workers"),
+            (Some("c-workers"), "1111111111", "c-workers"),
+            (Some("c-workers"), "2222222222", "c-workers-22222222"),
+            (Some("c-workers-22222222"), "2222222222", "c-workers-22222222"),
+            (Some("c-workers-22222222"), "3333333333", "c-workers-33333333"),
+            (Some("c-workers-22222222"), "1111111111", "c-workers"),
+        ] {
+            let digest_of = |name: &str| there.iter().find(|(known, _)| *known == name).map(|(_, d)| (*d).to_owned());
+            assert_eq!(template_name("c-workers", digest, used, digest_of), expected, "{used:?} {digest}");
+        }
+        // The plain one is gone while another is in use: that one stays.
+        let digest_of = |name: &str| (name == "c-workers-22222222").then(|| "2222222222".to_owned());
+        let kept = template_name("c-workers", "2222222222", Some("c-workers-22222222"), digest_of);
+        assert_eq!(kept, "c-workers-22222222");
+        let restored = template_name("c-workers", "2222222222", Some("c-workers-22222222"), |_| None);
+        assert_eq!(restored, "c-workers-22222222");
+    }
+}

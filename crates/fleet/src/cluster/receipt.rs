@@ -1,0 +1,96 @@
+//! What existed when a cluster was deleted, and when it was gone.
+
+use butler_api::butler::tenant_cluster::TenantCluster;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use kube::{Resource, ResourceExt};
+use serde::{Deserialize, Serialize};
+
+use super::observed::Observed;
+use crate::names;
+
+/// The reason of the Event that carries the receipt.
+pub const REASON: &str = "Deleted";
+/// More names than this make a message that nobody reads; the annotation has them all.
+const NAMED: usize = 8;
+
+/// What existed, what was removed, when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Receipt {
+    /// When deletion began.
+    pub began: String,
+    /// When everything was gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+    /// What existed, as kind and name. All of it is gone once `ended` is there.
+    pub removed: Vec<String>,
+}
+
+/// What there is now.
+pub(crate) fn record(observed: &Observed) -> Receipt {
+    let mut removed = Vec::new();
+    let mut add = |kind: &str, name: String| removed.push(format!("{kind} {name}"));
+    observed.addons.iter().for_each(|addon| add("TenantAddon", addon.name_any()));
+    observed.deployments.keys().for_each(|name| add("MachineDeployment", name.clone()));
+    for machine in &observed.machines {
+        let id = machine.spec.provider_id.as_ref().map(|id| format!(" ({id})")).unwrap_or_default();
+        add("Machine", format!("{}{id}", machine.name_any()));
+    }
+    observed.checks.keys().for_each(|name| add("MachineHealthCheck", name.clone()));
+    observed.control_plane.iter().for_each(|plane| add("StewardControlPlane", plane.name_any()));
+    observed.hosted.iter().for_each(|plane| add("TenantControlPlane", plane.name_any()));
+    observed.capi.iter().for_each(|cluster| add("Cluster", cluster.name_any()));
+    if let Some(infrastructure) = &observed.infrastructure {
+        let kind = infrastructure.types.as_ref().map_or("infrastructure", |types| types.kind.as_str());
+        add(kind, infrastructure.name_any());
+    }
+    observed.published.iter().for_each(|secret| add("Secret", secret.name_any()));
+    observed.namespace.iter().for_each(|namespace| add("Namespace", namespace.name_any()));
+    Receipt { began: to_the_second(observed.now), ended: None, removed }
+}
+
+/// The Event that tells of it. Its name is the same every time, so that it is written once.
+pub(crate) fn event(cluster: &TenantCluster, now: Timestamp) -> Event {
+    let recorded = cluster.annotations().get(names::RECEIPT);
+    let receipt = recorded.and_then(|text| serde_json::from_str::<Receipt>(text).ok());
+    let receipt = receipt.unwrap_or_else(|| Receipt { began: to_the_second(now), ended: None, removed: Vec::new() });
+    let receipt = Receipt { ended: Some(to_the_second(now)), ..receipt };
+    let more = receipt.removed.len().saturating_sub(NAMED);
+    let mut names = receipt.removed.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        names.push_str(&format!(" and {more} more"));
+    }
+    let message = format!("everything of the cluster is removed: {names}");
+    Event {
+        metadata: ObjectMeta {
+            name: Some(format!("{}.deleted", names::internals(cluster))),
+            namespace: cluster.namespace(),
+            annotations: serde_json::to_string(&receipt).ok().map(|text| [(names::RECEIPT.to_owned(), text)].into()),
+            ..ObjectMeta::default()
+        },
+        involved_object: ObjectReference {
+            api_version: Some(TenantCluster::api_version(&()).into_owned()),
+            kind: Some(TenantCluster::kind(&()).into_owned()),
+            name: cluster.metadata.name.clone(),
+            namespace: cluster.namespace(),
+            uid: cluster.uid(),
+            ..ObjectReference::default()
+        },
+        reason: Some(REASON.to_owned()),
+        message: Some(message),
+        type_: Some("Normal".to_owned()),
+        count: Some(1),
+        first_timestamp: Some(Time(now)),
+        last_timestamp: Some(Time(now)),
+        source: Some(EventSource { component: Some(names::MANAGER.to_owned()), host: None }),
+        reporting_component: Some(names::MANAGER.to_owned()),
+        reporting_instance: Some(names::MANAGER.to_owned()),
+        ..Event::default()
+    }
+}
+
+fn to_the_second(now: Timestamp) -> String {
+    Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
+}

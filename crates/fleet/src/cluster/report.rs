@@ -1,0 +1,167 @@
+//! What is told of a TenantCluster: a function of what was seen and done.
+
+use butler_api::butler::tenant_cluster::{
+    ClusterPhase, ObservedState, ObservedWorkers, PoolStatus, TenantClusterStatus,
+};
+use butler_api::names::{annotations, conditions};
+use butler_api::shared::{Blocker, LocalRef};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+use runtime::{Verdict, blockers_since, conditions_since};
+
+use super::deletion::CONTENTS_REMOVED;
+use super::observed::{Observed, is_settled, version_of};
+use super::phase;
+use super::plan::{Plan, holds};
+use crate::names;
+
+/// What came of the steps that only doing them can tell.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Done {
+    /// Nothing that was made inside lives on outside.
+    pub contents_removed: bool,
+    /// Something was refused that trying again cannot fix.
+    pub refused: bool,
+    /// What failed, or is not finished.
+    pub blockers: Vec<Blocker>,
+}
+
+/// The status.
+pub fn report(observed: &Observed, plan: &Plan, done: &Done) -> TenantClusterStatus {
+    let before = observed.status();
+    let mut facts = plan.facts;
+    facts.hopeless |= done.refused;
+    let phase =
+        if plan.paused { before.phase.unwrap_or(ClusterPhase::Pending) } else { phase::next(before.phase, facts) };
+    let mut blockers = done.blockers.clone();
+    blockers.extend(plan.blockers.clone());
+    let moved = before.phase != Some(phase);
+    let retried = before.phase == Some(ClusterPhase::Failed) && phase == ClusterPhase::Pending;
+    let asked = observed.cluster.annotations().get(annotations::RETRY).cloned();
+    let pools = pools(observed, plan);
+    let sum = |of: fn(&PoolStatus) -> Option<i32>| pools.iter().map(|pool| of(pool).unwrap_or(0)).sum::<i32>();
+    let (ready, desired) = (sum(|pool| pool.ready_replicas), sum(|pool| pool.desired_replicas));
+    let verdicts = verdicts(observed, plan, done, phase, &blockers, (ready, desired));
+    TenantClusterStatus {
+        phase: Some(phase),
+        observed_generation: observed.cluster.metadata.generation,
+        control_plane_endpoint: endpoint(observed).or(before.control_plane_endpoint),
+        worker_nodes_ready: Some(ready),
+        worker_nodes_desired: Some(desired),
+        workers: pools.iter().find(|pool| pool.name == butler_api::names::DEFAULT_WORKER_POOL).cloned(),
+        worker_pools: pools,
+        observed_state: Some(observed_state(observed, ready, desired)),
+        conditions: conditions_since(&before.conditions, verdicts, observed.cluster.metadata.generation, observed.now),
+        blockers: blockers_since(&before.blockers, blockers, observed.now),
+        remaining: plan.remaining.all(),
+        resolved: plan.wanted.as_ref().map(|wanted| wanted.chosen.clone()).or(before.resolved),
+        tenant_namespace: observed.namespace.as_ref().map(|namespace| namespace.name_any()),
+        kubeconfig_secret_ref: observed.published.as_ref().map(|secret| LocalRef { name: secret.name_any() }),
+        viewer_kubeconfig_secret_ref: before.viewer_kubeconfig_secret_ref,
+        image_sync_ref: before.image_sync_ref,
+        ip_allocation_ref: before.ip_allocation_ref,
+        lb_allocation_ref: before.lb_allocation_ref,
+        last_transition_time: if moved { Some(Time(observed.now)) } else { before.last_transition_time },
+        ready_since: before.ready_since.or((phase == ClusterPhase::Ready).then_some(Time(observed.now))),
+        observed_retry: if retried { asked } else { before.observed_retry },
+    }
+}
+
+fn verdicts(
+    observed: &Observed,
+    plan: &Plan,
+    done: &Done,
+    phase: ClusterPhase,
+    blockers: &[Blocker],
+    (ready, desired): (i32, i32),
+) -> Vec<Verdict> {
+    let control_plane = observed.is_control_plane_ready();
+    let workers = control_plane && observed.deployments.values().all(|pool| is_settled(pool)) && ready >= desired;
+    let addons = plan.facts.installed && control_plane;
+    let because = |fallback: &str| match blockers.first() {
+        Some(blocker) => (blocker.reason.clone(), blocker.message.clone()),
+        None => (fallback.to_owned(), String::new()),
+    };
+    let judge = |aspect: &'static str, holds: bool, good: String, bad: &str| {
+        if holds {
+            return Verdict::holds(aspect, "AsWanted", good);
+        }
+        let (reason, message) = because(bad);
+        Verdict::fails(aspect, reason, message)
+    };
+    let infrastructure = observed.capi.as_ref().and_then(|capi| capi.status.as_ref());
+    let usable = matches!(phase, ClusterPhase::Ready | ClusterPhase::Updating);
+    let version = observed.running_version().map(|version| version.to_string()).unwrap_or_default();
+    let mut verdicts = vec![
+        judge(
+            conditions::INFRASTRUCTURE_READY,
+            infrastructure.is_some_and(|status| status.infrastructure_ready),
+            "the infrastructure is there".to_owned(),
+            "InfrastructurePending",
+        ),
+        judge(
+            conditions::CONTROL_PLANE_READY,
+            control_plane,
+            format!("the API server of {version} answers"),
+            "ControlPlanePending",
+        ),
+        judge(
+            conditions::WORKERS_READY,
+            workers,
+            format!("{ready} of {desired} worker nodes are ready"),
+            "WorkersPending",
+        ),
+        judge(conditions::ADDONS_READY, addons, "every addon is installed".to_owned(), "AddonsPending"),
+        judge(
+            conditions::READY,
+            usable && control_plane && workers && addons,
+            "the cluster is what its spec says".to_owned(),
+            "Pending",
+        ),
+    ];
+    if plan.paused {
+        verdicts.push(Verdict::holds(conditions::PAUSED, "Paused", "nothing is changed until it is resumed"));
+    }
+    if done.contents_removed || holds(observed, CONTENTS_REMOVED) {
+        let message = "load balancers and volumes that were made inside are removed";
+        verdicts.push(Verdict::holds(CONTENTS_REMOVED, "Removed", message));
+    }
+    verdicts
+}
+
+fn endpoint(observed: &Observed) -> Option<String> {
+    let endpoint = observed.capi.as_ref()?.spec.control_plane_endpoint.as_ref()?;
+    (!endpoint.host.is_empty()).then(|| format!("{}:{}", endpoint.host, endpoint.port))
+}
+
+fn pools(observed: &Observed, plan: &Plan) -> Vec<PoolStatus> {
+    let Some(wanted) = &plan.wanted else { return observed.status().worker_pools };
+    let pools = wanted.pools(&observed.cluster);
+    pools
+        .into_iter()
+        .map(|(name, workers)| {
+            let deployment = observed.deployments.get(&names::pool(&observed.name(), &name));
+            let status = deployment.and_then(|deployment| deployment.status.clone());
+            PoolStatus {
+                desired_replicas: workers.replicas,
+                replicas: Some(status.as_ref().map_or(0, |status| status.replicas)),
+                ready_replicas: Some(status.as_ref().map_or(0, |status| status.ready_replicas)),
+                updated_replicas: Some(status.as_ref().map_or(0, |status| status.updated_replicas)),
+                kubernetes_version: deployment.and_then(|pool| version_of(pool)).map(|version| version.to_string()),
+                selector: status.and_then(|status| status.selector),
+                name,
+            }
+        })
+        .collect()
+}
+
+fn observed_state(observed: &Observed, ready: i32, desired: i32) -> ObservedState {
+    let node = |machine: &std::sync::Arc<capi::core::Machine>| machine.status.as_ref()?.node_ref.as_ref()?.name.clone();
+    let mut nodes: Vec<String> = observed.machines.iter().filter_map(node).collect();
+    nodes.sort();
+    ObservedState {
+        kubernetes_version: observed.running_version().map(|version| version.to_string()),
+        workers: Some(ObservedWorkers { desired, ready, nodes }),
+        addons: Vec::new(),
+    }
+}

@@ -1,0 +1,44 @@
+//! How the objects of a tenant cluster are called and labelled.
+
+use std::collections::BTreeMap;
+
+use butler_api::butler::tenant_cluster::TenantCluster;
+use butler_api::names::labels;
+use kube::ResourceExt;
+
+/// Who Butler says it is when it writes.
+pub(crate) const MANAGER: &str = "butler-fleet";
+/// Annotation with the digest of the spec a template was made for. Templates are never changed, only replaced.
+pub(crate) const TEMPLATE: &str = "butler.butlerlabs.dev/template";
+/// Annotation with what was there when deletion began, as JSON; on the last Event of a cluster, what became of it.
+pub const RECEIPT: &str = "butler.butlerlabs.dev/receipt";
+
+/// The namespace of a cluster's internals, which its team has no business in.
+pub fn internals(cluster: &TenantCluster) -> String {
+    let uid: String = cluster.uid().unwrap_or_default().chars().filter(|c| *c != '-').take(8).collect();
+    format!("{}-{uid}", cluster.name_any())
+}
+
+/// The objects of a worker pool: its MachineDeployment, its health check, and its first templates.
+pub(crate) fn pool(cluster: &str, pool: &str) -> String {
+    format!("{cluster}-{pool}")
+}
+
+/// The administrator's kubeconfig, in the team's namespace.
+pub(crate) fn kubeconfig(cluster: &str) -> String {
+    format!("{cluster}-kubeconfig")
+}
+
+/// Labels of everything that is made for a cluster.
+pub(crate) fn labels_of(cluster: &TenantCluster, team: Option<&str>) -> BTreeMap<String, String> {
+    let name = cluster.name_any();
+    let namespace = cluster.namespace().unwrap_or_default();
+    let pairs = [
+        (labels::MANAGED_BY, Some(labels::MANAGED_BY_BUTLER)),
+        (labels::TENANT, Some(name.as_str())),
+        (labels::SOURCE_NAME, Some(name.as_str())),
+        (labels::SOURCE_NAMESPACE, Some(namespace.as_str())),
+        (labels::TEAM, team),
+    ];
+    pairs.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.to_owned()))).collect()
+}

@@ -1,0 +1,152 @@
+//! Lives of tenant clusters at random, with faults at random. A seed replays a life: `SEED=17 cargo test -p fleet --test model`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop")]
+
+#[path = "model/chance.rs"]
+mod chance;
+#[path = "model/world.rs"]
+mod world;
+
+use butler_api::butler::tenant_cluster::ClusterPhase;
+use chance::Chance;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+use serde_json::json;
+use world::World;
+
+const SEEDS: u64 = 10_000;
+
+fn spec() -> serde_json::Value {
+    json!({"kubernetesVersion": "v1.30.0", "providerConfigRef": {"name": "local"}, "workers": {"replicas": 3}})
+}
+
+/// Lets everybody work until nobody has anything to do.
+fn settle(world: &mut World, chance: &mut Chance) {
+    for _ in 0..2000 {
+        let acted = world.round(chance, false);
+        if !world.below(chance) && !acted && !world.round(chance, false) {
+            return;
+        }
+    }
+    panic!("it does not settle: {:?}", world.cluster.as_ref().and_then(|cluster| cluster.status.clone()));
+}
+
+/// What people do.
+fn act(world: &mut World, chance: &mut Chance) {
+    let what = chance.below(9);
+    if what == 8 {
+        world.lose_machine(chance);
+    }
+    let Some(cluster) = &mut world.cluster else { return };
+    if cluster.metadata.deletion_timestamp.is_some() && what != 4 {
+        return;
+    }
+    let version: kernel::version::Version = cluster.spec.kubernetes_version.as_deref().unwrap().parse().unwrap();
+    match what {
+        0 => cluster.spec.workers.replicas = Some(i32::try_from(chance.below(6)).unwrap()),
+        1 if version.minor < 36 => cluster.spec.kubernetes_version = Some(format!("v1.{}.0", version.minor + 1)),
+        2 => {
+            let template = json!({"cpu": 1 + chance.below(4)});
+            cluster.spec.workers.machine_template = serde_json::from_value(template).unwrap();
+        }
+        3 => cluster.spec.paused = Some(true),
+        4 => cluster.spec.paused = None,
+        5 => {
+            let pools = json!([{"name": "more", "replicas": chance.below(3)}]);
+            cluster.spec.worker_pools = serde_json::from_value(pools).unwrap();
+        }
+        6 => cluster.spec.worker_pools.clear(),
+        7 if chance.one_in(4) => {
+            cluster.metadata.deletion_timestamp = Some(Time(Timestamp::from_second(1_700_000_000).unwrap()));
+            if cluster.finalizers().is_empty() {
+                world.cluster = None;
+            }
+            return;
+        }
+        _ => return,
+    }
+    cluster.metadata.generation = cluster.metadata.generation.map(|generation| generation + 1);
+}
+
+fn live(seed: u64) {
+    let mut chance = Chance::of(seed);
+    let mut world = World::new(spec());
+    for _ in 0..60 {
+        match chance.below(5) {
+            0 => act(&mut world, &mut chance),
+            1 | 2 => drop(world.below(&mut chance)),
+            _ => drop(world.round(&mut chance, true)),
+        }
+    }
+    // From here on nothing goes wrong any more.
+    if let Some(cluster) = &mut world.cluster {
+        cluster.spec.paused = None;
+        cluster.metadata.generation = cluster.metadata.generation.map(|generation| generation + 1);
+    }
+    settle(&mut world, &mut chance);
+    let Some(cluster) = &world.cluster else {
+        assert!(world.is_empty(), "something is left behind");
+        return;
+    };
+    let status = cluster.status.clone().unwrap();
+    assert_eq!(status.phase, Some(ClusterPhase::Ready), "{status:#?}");
+    assert_eq!(status.remaining, Vec::<String>::new());
+    assert_eq!(status.blockers, vec![]);
+    let wanted = cluster.spec.kubernetes_version.clone();
+    assert_eq!(status.observed_state.unwrap().kubernetes_version, wanted);
+    assert_eq!(status.worker_nodes_ready, status.worker_nodes_desired);
+    assert_eq!(world.machines.len(), usize::try_from(status.worker_nodes_desired.unwrap()).unwrap());
+    assert!(world.machines.values().all(|machine| machine.spec.version == wanted));
+    let pools: Vec<String> = cluster.spec.pools().map(|(pool, _)| format!("c-{pool}")).collect();
+    assert!(world.deployments.keys().all(|name| pools.contains(name)), "{:?}", world.deployments.keys());
+    // And it goes without a trace.
+    world.cluster.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+    settle(&mut world, &mut chance);
+    assert!(world.is_empty(), "something is left behind");
+    assert_eq!(world.receipts, 1);
+}
+
+/// Lives every seed of a range; one that fails is named.
+fn live_all(seeds: std::ops::Range<u64>) {
+    if let Ok(seed) = std::env::var("SEED") {
+        return live(seed.parse().unwrap());
+    }
+    for seed in seeds {
+        if let Err(trouble) = std::panic::catch_unwind(|| live(seed)) {
+            eprintln!("replay it with SEED={seed}");
+            std::panic::resume_unwind(trouble);
+        }
+    }
+}
+
+#[test]
+fn every_life_ends_well() {
+    live_all(0..SEEDS / 2);
+}
+
+// The other half, at the same time.
+#[test]
+fn every_other_life_ends_well() {
+    live_all(SEEDS / 2..SEEDS);
+}
+
+#[test]
+fn a_cluster_becomes_what_the_seeds_print() {
+    let mut chance = Chance::of(1);
+    let mut world = World::new(spec());
+    settle(&mut world, &mut chance);
+    let expected = [
+        "Namespace c-12345678",
+        "LocalCluster c",
+        "StewardControlPlane c",
+        "Cluster c",
+        "KubeadmConfigTemplate c-workers",
+        "LocalMachineTemplate c-workers",
+        "MachineDeployment c-workers",
+        "MachineHealthCheck c-workers",
+        "Secret c-kubeconfig",
+    ];
+    assert_eq!(world.log, expected);
+    // At rest nothing is written.
+    assert!(!world.round(&mut chance, false));
+}

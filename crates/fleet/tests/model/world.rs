@@ -1,0 +1,499 @@
+//! A world in memory: what the API would hold, what those below a TenantCluster would do, and what people do to it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use butler_api::butler::provider_config::ProviderConfig;
+use butler_api::butler::tenant_cluster::{ClusterPhase, TenantCluster};
+use butler_api::controlplane::{ApiEndpoint, StewardControlPlane, StewardControlPlaneStatus};
+use butler_api::names::finalizers::TENANT_CLUSTER;
+use capi::bootstrap::KubeadmConfigTemplate;
+use capi::core::{
+    Cluster, ClusterStatus, Machine, MachineDeployment, MachineDeploymentStatus, MachineHealthCheck, MachineSpec,
+    MachineStatus,
+};
+use capi::names::labels::DEPLOYMENT_NAME;
+use fleet::cluster::{Done, Kind, Object, Observed, Step, plan, report};
+use fleet::names;
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use kube::ResourceExt;
+use kube::core::DynamicObject;
+use serde_json::{Value, json};
+
+use super::chance::Chance;
+
+/// The arrows of the seeds' diagram.
+const ARROWS: [(&str, &str); 8] = [
+    ("Pending", "Provisioning"),
+    ("Provisioning", "Installing"),
+    ("Installing", "Ready"),
+    ("Ready", "Updating"),
+    ("Updating", "Ready"),
+    ("Provisioning", "Failed"),
+    ("Installing", "Failed"),
+    ("Failed", "Pending"),
+];
+
+/// Everything there is.
+pub(crate) struct World {
+    pub(crate) cluster: Option<TenantCluster>,
+    provider: ProviderConfig,
+    namespace: Option<Namespace>,
+    capi: Option<Cluster>,
+    plane: Option<StewardControlPlane>,
+    infrastructure: Option<DynamicObject>,
+    pub(crate) deployments: BTreeMap<String, MachineDeployment>,
+    pub(crate) machines: BTreeMap<String, Machine>,
+    checks: BTreeMap<String, MachineHealthCheck>,
+    configs: BTreeMap<String, KubeadmConfigTemplate>,
+    templates: BTreeMap<String, DynamicObject>,
+    kubeconfig: Option<ByteString>,
+    published: Option<Secret>,
+    pub(crate) receipts: usize,
+    /// What was written, in the order of writing.
+    pub(crate) log: Vec<String>,
+    contents: usize,
+    born: u64,
+    now: i64,
+}
+
+impl World {
+    pub(crate) fn new(spec: Value) -> Self {
+        let cluster = json!({
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster",
+            "metadata": {"name": "c", "namespace": "team-a", "uid": "12345678-1111", "generation": 1}, "spec": spec,
+        });
+        let provider = json!({
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "ProviderConfig",
+            "metadata": {"name": "local", "namespace": "butler-system"}, "spec": {"provider": "local"},
+        });
+        Self {
+            cluster: Some(serde_json::from_value(cluster).unwrap()),
+            provider: serde_json::from_value(provider).unwrap(),
+            namespace: None,
+            capi: None,
+            plane: None,
+            infrastructure: None,
+            deployments: BTreeMap::new(),
+            machines: BTreeMap::new(),
+            checks: BTreeMap::new(),
+            configs: BTreeMap::new(),
+            templates: BTreeMap::new(),
+            kubeconfig: None,
+            published: None,
+            receipts: 0,
+            log: Vec::new(),
+            contents: 0,
+            born: 0,
+            now: 1_700_000_000,
+        }
+    }
+
+    pub(crate) fn observe(&self) -> Option<Observed> {
+        fn arcs<K: Clone>(map: &BTreeMap<String, K>) -> BTreeMap<String, Arc<K>> {
+            map.iter().map(|(name, object)| (name.clone(), Arc::new(object.clone()))).collect()
+        }
+        Some(Observed {
+            cluster: Arc::new(self.cluster.clone()?),
+            team: None,
+            platform: None,
+            provider: Some(Arc::new(self.provider.clone())),
+            credentials: None,
+            namespace: self.namespace.clone().map(Arc::new),
+            capi: self.capi.clone().map(Arc::new),
+            control_plane: self.plane.clone().map(Arc::new),
+            hosted: None,
+            infrastructure: self.infrastructure.clone().map(Arc::new),
+            deployments: arcs(&self.deployments),
+            machines: self.machines.values().cloned().map(Arc::new).collect(),
+            checks: arcs(&self.checks),
+            config_templates: arcs(&self.configs),
+            machine_templates: arcs(&self.templates),
+            addons: Vec::new(),
+            kubeconfig: self.kubeconfig.clone(),
+            published: self.published.clone().map(Arc::new),
+            now: Timestamp::from_second(self.now).unwrap(),
+        })
+    }
+
+    /// One round of the controller. With some chance a write fails, or the process dies, at any step.
+    pub(crate) fn round(&mut self, chance: &mut Chance, faults: bool) -> bool {
+        self.now += 1;
+        let Some(observed) = self.observe() else { return false };
+        let plan = plan(&observed);
+        let mut done = Done::default();
+        let mut wrote = false;
+        for step in &plan.steps {
+            if faults && chance.one_in(12) {
+                match chance.below(3) {
+                    0 => return true,
+                    1 => done.refused = true,
+                    _ => {}
+                }
+                break;
+            }
+            wrote |= self.step(step, &observed, &mut done);
+        }
+        if self.cluster.is_none() || plan.steps.contains(&Step::Release) || !observed.is_held() {
+            return wrote;
+        }
+        if faults && chance.one_in(20) {
+            return true;
+        }
+        let status = report(&observed, &plan, &done);
+        let before = observed.cluster.status.as_ref().and_then(|status| status.phase);
+        self.check_phase(before, status.phase);
+        if observed.cluster.status.as_ref() != Some(&status)
+            && let Some(cluster) = &mut self.cluster
+        {
+            cluster.status = Some(status);
+            wrote = true;
+        }
+        wrote
+    }
+
+    fn check_phase(&self, before: Option<ClusterPhase>, after: Option<ClusterPhase>) {
+        let after = after.unwrap();
+        let Some(before) = before else {
+            assert!([ClusterPhase::Pending, ClusterPhase::Deleting].contains(&after), "begins as {after}");
+            return;
+        };
+        let leaving = self.cluster.as_ref().is_some_and(|cluster| cluster.metadata.deletion_timestamp.is_some());
+        let allowed = before == after
+            || ARROWS.contains(&(before.as_str(), after.as_str()))
+            || (after == ClusterPhase::Deleting && leaving);
+        assert!(allowed, "{before} to {after}");
+    }
+
+    fn step(&mut self, step: &Step, observed: &Observed, done: &mut Done) -> bool {
+        let Some(cluster) = &mut self.cluster else { return false };
+        match step {
+            Step::Hold => {
+                cluster.finalizers_mut().push(TENANT_CLUSTER.to_owned());
+                true
+            }
+            Step::Record => {
+                cluster.annotations_mut().insert(names::RECEIPT.to_owned(), "{}".to_owned());
+                true
+            }
+            Step::Receipt => {
+                self.receipts = 1;
+                false
+            }
+            Step::Release => {
+                assert!(self.machines.is_empty() && self.capi.is_none() && self.namespace.is_none(), "left behind");
+                assert_eq!(self.contents, 0, "load balancers and volumes are left behind");
+                self.cluster = None;
+                // What it owns goes with it.
+                self.published = None;
+                false
+            }
+            Step::Pause(paused) => {
+                self.capi.as_mut().unwrap().spec.paused = Some(*paused);
+                true
+            }
+            Step::ClearContents => {
+                self.contents = self.contents.saturating_sub(1);
+                done.contents_removed = self.contents == 0;
+                true
+            }
+            Step::Apply(object) => self.apply(object, observed),
+            Step::Delete(kind, name) => self.delete(*kind, name),
+        }
+    }
+
+    fn apply(&mut self, object: &Object, observed: &Observed) -> bool {
+        let place = observed.internals();
+        let inside = |namespace: Option<String>| assert_eq!(namespace.as_deref(), Some(place.as_str()));
+        assert!(
+            matches!(object, Object::Namespace(_)) || self.namespace.is_some(),
+            "{} has no namespace",
+            object.describe()
+        );
+        let changed = match object.clone() {
+            Object::Namespace(new) => put(&mut self.namespace, *new, |old, new| old.labels() == new.labels()),
+            Object::Secret(new) => {
+                assert_eq!(new.namespace().as_deref(), Some("team-a"));
+                put(&mut self.published, *new, |old, new| old.data == new.data)
+            }
+            Object::Infrastructure(new) => put(&mut self.infrastructure, *new, |old, new| old.data == new.data),
+            Object::Cluster(new) => {
+                inside(new.namespace());
+                if let Some(old) = &mut self.capi {
+                    let endpoint = old.spec.control_plane_endpoint.clone();
+                    let (was, mut spec) = (old.spec.clone(), new.spec.clone());
+                    spec.control_plane_endpoint = endpoint;
+                    old.spec = spec;
+                    was != old.spec
+                } else {
+                    self.capi = Some(*new);
+                    true
+                }
+            }
+            Object::ControlPlane(new) => {
+                inside(new.namespace());
+                match &mut self.plane {
+                    Some(old) => {
+                        let (was, is): (kernel::version::Version, kernel::version::Version) =
+                            (old.spec.version.parse().unwrap(), new.spec.version.parse().unwrap());
+                        assert!(is >= was && is.minor <= was.minor + 1, "the control plane jumps from {was} to {is}");
+                        let changed = old.spec != new.spec;
+                        old.spec = new.spec;
+                        changed
+                    }
+                    None => {
+                        self.plane = Some(*new);
+                        true
+                    }
+                }
+            }
+            Object::ConfigTemplate(new) => immutable(&mut self.configs, *new),
+            Object::MachineTemplate(new) => immutable(&mut self.templates, *new),
+            Object::HealthCheck(new) => put_in(&mut self.checks, *new, |old, new| old.spec == new.spec),
+            Object::Deployment(new) => self.put_deployment(*new),
+        };
+        if changed {
+            self.log.push(object.describe());
+        }
+        changed
+    }
+
+    fn put_deployment(&mut self, new: MachineDeployment) -> bool {
+        let version = |deployment: &MachineDeployment| deployment.spec.template.spec.version.clone();
+        let name = new.name_any();
+        let Some(old) = self.deployments.get_mut(&name) else {
+            self.deployments.insert(name, new);
+            return true;
+        };
+        if old.spec == new.spec {
+            return false;
+        }
+        if version(old) != version(&new) {
+            let running = self.plane.as_ref().and_then(|plane| plane.status.as_ref()?.version.clone());
+            assert_eq!(version(&new), running, "workers move before the control plane answers");
+        }
+        old.spec = new.spec;
+        old.metadata.generation = Some(old.metadata.generation.unwrap_or(1) + 1);
+        true
+    }
+
+    fn delete(&mut self, kind: Kind, name: &str) -> bool {
+        let gone = Some(Time(Timestamp::from_second(self.now).unwrap()));
+        match kind {
+            Kind::Addon => {}
+            Kind::HealthCheck => drop(self.checks.remove(name)),
+            Kind::ConfigTemplate => drop(self.configs.remove(name)),
+            Kind::MachineTemplate => drop(self.templates.remove(name)),
+            Kind::Deployment => {
+                if let Some(deployment) = self.deployments.get_mut(name) {
+                    deployment.metadata.deletion_timestamp = gone;
+                }
+            }
+            Kind::Cluster => {
+                if let Some(cluster) = &mut self.capi {
+                    cluster.metadata.deletion_timestamp = gone;
+                }
+            }
+            Kind::Namespace => {
+                if let Some(namespace) = &mut self.namespace {
+                    namespace.metadata.deletion_timestamp = gone;
+                }
+            }
+        }
+        false
+    }
+
+    /// Somebody below does one thing. Says whether there was anything to do.
+    pub(crate) fn below(&mut self, chance: &mut Chance) -> bool {
+        let jobs: [fn(&mut Self) -> bool; 4] =
+            [Self::cluster_api, Self::steward, Self::machine_controllers, Self::namespace_controller];
+        let first = chance.below(4);
+        (0..4).any(|n| jobs[(first + n) % 4](self))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.capi.as_ref().is_some_and(|capi| capi.spec.paused == Some(true))
+    }
+
+    fn cluster_api(&mut self) -> bool {
+        if self.is_stopped() {
+            return false;
+        }
+        let plane =
+            self.plane.as_ref().and_then(|plane| plane.status.as_ref()).is_some_and(|status| status.initialized);
+        let Some(capi) = &mut self.capi else { return false };
+        if capi.metadata.deletion_timestamp.is_some() {
+            if self.machines.is_empty() && self.deployments.is_empty() {
+                self.plane = None;
+                self.infrastructure = None;
+                self.kubeconfig = None;
+                self.checks.clear();
+                self.capi = None;
+                return true;
+            }
+            let mut told = false;
+            for deployment in self.deployments.values_mut() {
+                told |= deployment.metadata.deletion_timestamp.is_none();
+                deployment.metadata.deletion_timestamp = capi.metadata.deletion_timestamp.clone();
+            }
+            return told;
+        }
+        let status =
+            ClusterStatus { infrastructure_ready: true, control_plane_ready: plane, ..ClusterStatus::default() };
+        let endpoint = plane.then(|| ApiEndpoint { host: "127.0.0.9".into(), port: 6443 });
+        let changed = capi.status.as_ref() != Some(&status) || capi.spec.control_plane_endpoint != endpoint;
+        capi.status = Some(status);
+        capi.spec.control_plane_endpoint = endpoint;
+        changed
+    }
+
+    fn steward(&mut self) -> bool {
+        if self.capi.is_none() || self.is_stopped() {
+            return false;
+        }
+        let Some(plane) = &mut self.plane else { return false };
+        let replicas = plane.spec.replicas;
+        let status = StewardControlPlaneStatus {
+            initialized: true,
+            ready: replicas > 0,
+            version: Some(plane.spec.version.clone()),
+            replicas: Some(replicas),
+            ready_replicas: Some(replicas),
+            ..StewardControlPlaneStatus::default()
+        };
+        let changed = plane.status.as_ref() != Some(&status) || self.kubeconfig.is_none();
+        plane.status = Some(status);
+        let leaving = self.capi.as_ref().is_some_and(|capi| capi.metadata.deletion_timestamp.is_some());
+        if self.kubeconfig.is_none() && !leaving {
+            // People make load balancers and volumes as soon as they can.
+            self.contents = 2;
+        }
+        self.kubeconfig = Some(ByteString(b"kubeconfig".to_vec()));
+        changed
+    }
+
+    /// One machine is made, removed or becomes ready; new before old.
+    fn machine_controllers(&mut self) -> bool {
+        let initialized = self.plane.as_ref().is_some_and(|plane| plane.status.is_some());
+        if self.is_stopped() {
+            return false;
+        }
+        let may_act = |pool: &MachineDeployment| initialized || pool.metadata.deletion_timestamp.is_some();
+        let pools = self.deployments.iter().filter(|(_, pool)| may_act(pool));
+        let names: Vec<String> = pools.map(|(name, _)| name.clone()).collect();
+        names.iter().any(|name| self.machines_of(name))
+    }
+
+    fn machines_of(&mut self, name: &str) -> bool {
+        let deployment = self.deployments[name].clone();
+        let template = &deployment.spec.template.spec;
+        let mine: Vec<String> =
+            self.machines.iter().filter(|(_, m)| m.labels()[DEPLOYMENT_NAME] == name).map(|(n, _)| n.clone()).collect();
+        let is_new = |machine: &Machine| machine.spec == *template;
+        let (new, old): (Vec<String>, Vec<String>) =
+            mine.iter().cloned().partition(|name| is_new(&self.machines[name]));
+        let leaving = deployment.metadata.deletion_timestamp.is_some();
+        let wanted = if leaving { 0 } else { usize::try_from(deployment.spec.replicas).unwrap() };
+        let mut acted = true;
+        if new.len() < wanted && mine.len() <= wanted {
+            self.born += 1;
+            let machine = format!("{name}-{}", self.born);
+            let labels = [(DEPLOYMENT_NAME.to_owned(), name.to_owned())].into();
+            let metadata = ObjectMeta { name: Some(machine.clone()), labels: Some(labels), ..ObjectMeta::default() };
+            let spec: MachineSpec = template.clone();
+            let status = Some(MachineStatus { phase: Some("Running".into()), ..MachineStatus::default() });
+            self.machines.insert(machine, Machine { metadata, spec, status });
+        } else if let Some(gone) = old.first().filter(|_| mine.len() > wanted || new.len() >= wanted) {
+            self.machines.remove(gone);
+        } else if new.len() > wanted {
+            self.machines.remove(&new[0]);
+        } else if leaving && mine.is_empty() {
+            self.deployments.remove(name);
+            return true;
+        } else {
+            acted = false;
+        }
+        let count = |all: bool| {
+            let mine = self.machines.values().filter(|m| m.labels()[DEPLOYMENT_NAME] == name);
+            i32::try_from(mine.filter(|m| all || is_new(m)).count()).unwrap()
+        };
+        let status = MachineDeploymentStatus {
+            observed_generation: deployment.metadata.generation,
+            replicas: count(true),
+            ready_replicas: count(true),
+            updated_replicas: count(false),
+            ..MachineDeploymentStatus::default()
+        };
+        let deployment = self.deployments.get_mut(name).unwrap();
+        acted |= deployment.status.as_ref() != Some(&status);
+        deployment.status = Some(status);
+        acted
+    }
+
+    fn namespace_controller(&mut self) -> bool {
+        if self.namespace.as_ref().is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_none()) {
+            return false;
+        }
+        assert!(self.machines.is_empty(), "machines lose their objects before they are gone");
+        self.namespace = None;
+        self.plane = None;
+        self.infrastructure = None;
+        self.configs.clear();
+        self.templates.clear();
+        self.checks.clear();
+        true
+    }
+
+    /// Nothing is left, and it was told once.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cluster.is_none()
+            && self.namespace.is_none()
+            && self.capi.is_none()
+            && self.plane.is_none()
+            && self.infrastructure.is_none()
+            && self.deployments.is_empty()
+            && self.machines.is_empty()
+            && self.configs.is_empty()
+            && self.templates.is_empty()
+            && self.published.is_none()
+    }
+
+    /// Somebody dies.
+    pub(crate) fn lose_machine(&mut self, chance: &mut Chance) {
+        let names: Vec<String> = self.machines.keys().cloned().collect();
+        if !names.is_empty() {
+            self.machines.remove(&names[chance.below(names.len())]);
+        }
+    }
+}
+
+fn put<K: Clone>(place: &mut Option<K>, new: K, same: impl Fn(&K, &K) -> bool) -> bool {
+    if place.as_ref().is_some_and(|old| same(old, &new)) {
+        return false;
+    }
+    *place = Some(new);
+    true
+}
+
+fn put_in<K: kube::Resource>(map: &mut BTreeMap<String, K>, new: K, same: impl Fn(&K, &K) -> bool) -> bool {
+    let name = new.name_any();
+    if map.get(&name).is_some_and(|old| same(old, &new)) {
+        return false;
+    }
+    map.insert(name, new);
+    true
+}
+
+fn immutable<K: kube::Resource + serde::Serialize>(map: &mut BTreeMap<String, K>, new: K) -> bool {
+    let name = new.name_any();
+    if let Some(old) = map.get(&name) {
+        let spec = |object: &K| serde_json::to_value(object).unwrap()["spec"].clone();
+        assert_eq!(spec(old), spec(&new), "template {name} is changed");
+        return false;
+    }
+    map.insert(name, new);
+    true
+}
