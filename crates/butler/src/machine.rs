@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Namespace;
 use kapi::Plane;
 use kube::api::PostParams;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt};
 use local::agent::{self, Agent, Backoff, ControllerRole, Controllers, Programs, Simulation};
 use local::network::{self, Network};
 use local::workloads::{self, Workloads};
@@ -158,6 +158,10 @@ pub(crate) async fn ensure<K>(api: &Api<K>, object: &K) -> Result<()>
 where
     K: kube::Resource + Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
 {
+    // A Service that is there is not refused as such: its address is, as taken.
+    if api.get_opt(&object.name_any()).await?.is_some() {
+        return Ok(());
+    }
     match api.create(&PostParams::default(), object).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
