@@ -52,14 +52,15 @@ pub(crate) struct Settings<'a> {
     pub(crate) real: Option<&'a Real>,
     /// How long certificates of control planes are valid, if not a year.
     pub(crate) leaf_lifetime: Option<SignedDuration>,
+    /// What its controllers count.
+    pub(crate) metrics: Metrics,
 }
 
 /// Starts it all.
 pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>) -> Result<Machine> {
-    let Settings { data, addresses, real, leaf_lifetime } = settings;
+    let Settings { data, addresses, real, leaf_lifetime, metrics } = settings;
     prepare(&client, addresses, real).await?;
     let clock: Clock = Arc::new(Timestamp::now);
-    let metrics = Metrics::default();
     let watches = Watches::new(client.clone());
     let volumes = workloads::Settings { volumes_dir: data.path().join("volumes") };
     let controllers = tenant_controllers(&clock, &metrics, &volumes);

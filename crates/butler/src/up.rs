@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::SignedDuration;
 use kapi_store::Store;
+use runtime::Metrics;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -79,7 +80,8 @@ impl Up {
         if let Some(snapshot) = &self.restore {
             Store::restore(snapshot, &data.store())?;
         }
-        let (plane, api) = plane::open(data, keys, address.port(), &addresses).await?;
+        let metrics = Metrics::default();
+        let (plane, api) = plane::open(data, keys, address.port(), &addresses, metrics.clone()).await?;
         // The path of a socket may not be long, that of a data directory may.
         if let Err(error) = snapshot::serve(data, plane.store().clone()) {
             tracing::warn!("`butler snapshot` will not work: {error:#}");
@@ -98,6 +100,7 @@ impl Up {
             addresses: &addresses,
             real: real.as_ref(),
             leaf_lifetime: self.certificate_lifetime,
+            metrics,
         };
         let machine = match machine::start(&plane, install::client(&api), settings).await {
             Ok(machine) => machine,
