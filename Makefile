@@ -29,7 +29,6 @@ bench: ## Compare speed and memory with a real kube-apiserver and etcd; ARGS="--
 kubernetes: ## Build the real Kubernetes and etcd that the tests compare with (needs Go; 7 minutes on two cores, once)
 	@scripts/kubernetes
 	@scripts/etcd
-	@scripts/etcd v3.6.5
 
 crds: ## Write crds/ anew from crates/api and crates/capi
 	@cargo xtask crds

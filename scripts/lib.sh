@@ -12,6 +12,22 @@ need() {
   command -v "$1" >/dev/null 2>&1 || die "missing: $1; install it with: $2"
 }
 
+# packages COMMAND-OR-FILE:PACKAGE...: Debian packages of what is not there, installed where that is possible. Prints what stays missing.
+packages() {
+  local pair missing=()
+  for pair in "$@"; do
+    command -v "${pair%%:*}" >/dev/null 2>&1 || [ -x "${pair%%:*}" ] || missing+=("${pair#*:}")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    say "installing ${missing[*]}"
+    local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}")
+    # A fresh machine has no list of packages yet.
+    "${install[@]}" >/dev/null 2>&1 || { apt-get update -qq >/dev/null 2>&1 && "${install[@]}" >/dev/null 2>&1; } && return 0
+  fi
+  echo "${missing[*]}"
+}
+
 # What it takes to compile Butler: cargo of the version Cargo.toml asks for, and a C compiler (for aws-lc, the cryptography).
 need_rust() {
   need cargo "$INSTALL_RUST"

@@ -89,7 +89,11 @@ impl DataDir {
             .open(&path)
             .with_context(|| format!("cannot open {}", path.display()))?;
         match file.try_lock() {
-            Ok(()) => Ok(Hold(file)),
+            Ok(()) => {
+                // What the last one said of itself.
+                file.set_len(0).with_context(|| format!("cannot write {}", path.display()))?;
+                Ok(Hold(file))
+            }
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
                 let _ = file.read_to_string(&mut text);
@@ -179,6 +183,8 @@ mod tests {
         assert!(refused.contains("process 42") && refused.contains("butler down"), "{refused}");
         drop(hold);
         assert_eq!(data.running().unwrap(), None);
+        let _hold = data.hold().unwrap();
+        assert_eq!(data.running().unwrap().map(|running| running.pid), Some(0), "it speaks for its predecessor");
     }
 
     #[test]

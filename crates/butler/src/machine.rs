@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Namespace;
 use kapi::Plane;
 use kube::api::PostParams;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt};
 use local::agent::{self, Agent, Backoff, ControllerRole, Controllers, Programs, Simulation};
 use local::network::{self, Network};
 use local::workloads::{self, Workloads};
@@ -52,14 +52,15 @@ pub(crate) struct Settings<'a> {
     pub(crate) real: Option<&'a Real>,
     /// How long certificates of control planes are valid, if not a year.
     pub(crate) leaf_lifetime: Option<SignedDuration>,
+    /// What its controllers count.
+    pub(crate) metrics: Metrics,
 }
 
 /// Starts it all.
 pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>) -> Result<Machine> {
-    let Settings { data, addresses, real, leaf_lifetime } = settings;
+    let Settings { data, addresses, real, leaf_lifetime, metrics } = settings;
     prepare(&client, addresses, real).await?;
     let clock: Clock = Arc::new(Timestamp::now);
-    let metrics = Metrics::default();
     let watches = Watches::new(client.clone());
     let volumes = workloads::Settings { volumes_dir: data.path().join("volumes") };
     let controllers = tenant_controllers(&clock, &metrics, &volumes);
@@ -158,6 +159,10 @@ pub(crate) async fn ensure<K>(api: &Api<K>, object: &K) -> Result<()>
 where
     K: kube::Resource + Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
 {
+    // A Service that is there is not refused as such: its address is, as taken.
+    if api.get_opt(&object.name_any()).await?.is_some() {
+        return Ok(());
+    }
     match api.create(&PostParams::default(), object).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),

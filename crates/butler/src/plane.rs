@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use jiff::{SignedDuration, Timestamp};
-use kapi::{Api, Controllers, Identity, Options, Plane, Security};
+use kapi::{Api, Controllers, FurtherMetrics, Identity, Options, Plane, Security};
 use kapi_store::Store;
 use pki::{Authority, Cluster, ClusterPki, ClusterPkiPem, Credentials, Kubeconfig, Secret, Subject, SystemKeys};
+use runtime::Metrics;
 
 use crate::addresses::Addresses;
 use crate::data_dir::{DataDir, write_secret};
@@ -55,7 +56,13 @@ fn read(path: &Path) -> Result<String> {
 }
 
 /// Opens the store and the API on it.
-pub(crate) async fn open(data: &DataDir, keys: ClusterPki, port: u16, addresses: &Addresses) -> Result<(Plane, Api)> {
+pub(crate) async fn open(
+    data: &DataDir,
+    keys: ClusterPki,
+    port: u16,
+    addresses: &Addresses,
+    metrics: Metrics,
+) -> Result<(Plane, Api)> {
     let plane = Plane::new(Store::open(&data.store())?);
     plane.run_controllers(Controllers::default());
     let security = Security {
@@ -69,7 +76,9 @@ pub(crate) async fn open(data: &DataDir, keys: ClusterPki, port: u16, addresses:
         ..Security::default()
     };
     let service_cidr = addresses.services().to_string();
-    let options = Options { advertised_port: port, service_cidr, security, ..Options::default() };
+    let further: FurtherMetrics = Arc::new(move |text| text.push_str(&metrics.text()));
+    let further_metrics = Some(further);
+    let options = Options { advertised_port: port, service_cidr, security, further_metrics, ..Options::default() };
     let api = plane.api(MANAGEMENT, options).await?;
     Ok((plane, api))
 }

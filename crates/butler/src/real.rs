@@ -49,7 +49,16 @@ pub(crate) fn binaries(folder: Option<&Path>) -> Result<Binaries> {
     if !etcd.is_file() {
         bail!("--real: there is no {}; `make kubernetes` builds it", etcd.display());
     }
+    if !has_a_version(&binaries.kubernetes) {
+        bail!("--real: there is no kube-apiserver in {}; `make kubernetes` builds it", binaries.kubernetes.display());
+    }
     Ok(binaries)
+}
+
+/// Whether there is any version of Kubernetes to run. Which ones are wanted is said by control planes.
+fn has_a_version(folder: &Path) -> bool {
+    let versions = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    versions.into_iter().any(|version| version.path().join("kube-apiserver").is_file())
 }
 
 /// Where the scripts put what they build.

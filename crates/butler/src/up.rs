@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::SignedDuration;
 use kapi_store::Store;
+use runtime::Metrics;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -20,6 +21,9 @@ use crate::addresses::{Addresses, Ground};
 use crate::data_dir::{DataDir, Running, write_secret};
 use crate::real::{self, Real};
 use crate::{Place, install, machine, plane, snapshot, tell};
+
+/// How long a process that was killed may take to let go of what it held.
+const DYING: Duration = Duration::from_secs(1);
 
 /// How long a detached Butler may take to be ready; it takes a fraction of a second.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -56,10 +60,14 @@ impl Up {
         start_logging();
         allow_many_files();
         let started = Instant::now();
-        let mut hold = data.hold()?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.api_port)).await.with_context(|| {
-            format!("cannot listen on 127.0.0.1:{}; choose another port with --api-port", self.api_port)
-        })?;
+        let mut hold = patiently(async || data.hold()).await?;
+        let listener = patiently(async || {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.api_port)).await;
+            listener.with_context(|| {
+                format!("cannot listen on 127.0.0.1:{}; choose another port with --api-port", self.api_port)
+            })
+        })
+        .await?;
         let address = listener.local_addr()?;
         let server = format!("https://{address}");
         let keys = plane::keys(data)?;
@@ -67,12 +75,13 @@ impl Up {
         write_secret(&data.kubeconfig(), kubeconfig.expose())?;
         let binaries = self.real.as_ref().map(|folder| real::binaries(folder.as_deref())).transpose()?;
         let ground = if binaries.is_some() { Ground::Bridge } else { Ground::Loopback };
-        let addresses = Addresses::claim(data, ground)?;
+        let addresses = patiently(async || Addresses::claim(data, ground)).await?;
         let identity = plane::identity(&keys, &addresses)?;
         if let Some(snapshot) = &self.restore {
             Store::restore(snapshot, &data.store())?;
         }
-        let (plane, api) = plane::open(data, keys, address.port(), &addresses).await?;
+        let metrics = Metrics::default();
+        let (plane, api) = plane::open(data, keys, address.port(), &addresses, metrics.clone()).await?;
         // The path of a socket may not be long, that of a data directory may.
         if let Err(error) = snapshot::serve(data, plane.store().clone()) {
             tracing::warn!("`butler snapshot` will not work: {error:#}");
@@ -91,6 +100,7 @@ impl Up {
             addresses: &addresses,
             real: real.as_ref(),
             leaf_lifetime: self.certificate_lifetime,
+            metrics,
         };
         let machine = match machine::start(&plane, install::client(&api), settings).await {
             Ok(machine) => machine,
@@ -114,13 +124,13 @@ impl Up {
 
     /// Starts this program again without a terminal and waits until it is ready.
     async fn start_detached(self, data: &DataDir) -> Result<()> {
-        if let Some(running) = data.running()? {
-            bail!(
-                "Butler runs in {} already (process {}); stop it with `butler down`",
-                data.path().display(),
-                running.pid
-            );
-        }
+        patiently(async || match data.running()? {
+            Some(Running { pid, .. }) => {
+                bail!("Butler runs in {} already (process {pid}); stop it with `butler down`", data.path().display())
+            }
+            None => Ok(()),
+        })
+        .await?;
         let path = data.log();
         let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
         let log = log.with_context(|| format!("cannot open {}", path.display()))?;
@@ -144,7 +154,7 @@ impl Up {
             .context("cannot start in the background")?;
         let deadline = Instant::now() + START_TIMEOUT;
         loop {
-            if let Some(running) = data.running()?.filter(|running| !running.server.is_empty()) {
+            if let Some(running) = data.running()?.filter(|running| i64::from(running.pid) == i64::from(child.id())) {
                 tell(&format!("Butler is up: {} (process {})", running.server, running.pid));
                 tell(&format!("  export KUBECONFIG={}", data.kubeconfig().display()));
                 return Ok(());
@@ -156,6 +166,17 @@ impl Up {
                 bail!("Butler is not ready after {START_TIMEOUT:?}; see {}", path.display());
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// Tries again for a moment: a process that was killed holds what it had until the kernel has taken it apart.
+async fn patiently<T>(mut attempt: impl AsyncFnMut() -> Result<T>) -> Result<T> {
+    let deadline = Instant::now() + DYING;
+    loop {
+        match attempt().await {
+            Err(_) if Instant::now() < deadline => tokio::time::sleep(Duration::from_millis(20)).await,
+            outcome => return outcome,
         }
     }
 }

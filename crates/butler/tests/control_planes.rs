@@ -14,7 +14,7 @@ use butler_api::steward::TenantControlPlane;
 use butler_api::steward::tenant_control_plane::ControlPlaneState;
 use common::{Butler, client};
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Pod, Secret, Service};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::await_condition;
@@ -97,6 +97,14 @@ impl Platform {
         assert!(gone.is_ok(), "it is {:#?}", self.planes.get(name).await.unwrap().status);
     }
 
+    async fn service(&self, name: &str, spec: Value) -> Service {
+        let service = serde_json::from_value(json!({"metadata": {"name": name}, "spec": spec})).unwrap();
+        Api::<Service>::namespaced(self.client.clone(), "default")
+            .create(&PostParams::default(), &service)
+            .await
+            .unwrap()
+    }
+
     /// Everything that carries the name of a control plane.
     async fn remains(&self, name: &str) -> Vec<String> {
         let labelled = ListParams::default().labels(&format!("steward.butlerlabs.dev/name={name}"));
@@ -123,6 +131,13 @@ impl Platform {
             found.extend((0..count).map(|_| api(kind)));
         }
         found
+    }
+
+    /// What was told of an object.
+    async fn told(&self, uid: &str) -> Vec<String> {
+        let events: Api<Event> = Api::namespaced(self.client.clone(), "default");
+        let about = ListParams::default().fields(&format!("involvedObject.uid={uid}"));
+        events.list(&about).await.unwrap().items.into_iter().filter_map(|event| event.reason).collect()
     }
 
     /// Garbage collection comes after the object itself is gone.
@@ -210,6 +225,19 @@ async fn a_control_plane_lives_sleeps_moves_on_and_goes_without_a_trace() {
 
     Box::pin(platform.delete("one")).await;
     Box::pin(platform.nothing_remains("one")).await;
+    let told = Box::pin(platform.told(one.metadata.uid.as_deref().unwrap())).await;
+    for reason in ["Made", "Ready", "Asleep", "Awake", "Upgraded", "Deleting"] {
+        assert!(told.iter().any(|told| told == reason), "{reason} is not in {told:?}");
+    }
+    let request = http::Request::get("/metrics").body(Vec::new()).unwrap();
+    let figures = platform.client.request_text(request).await.unwrap();
+    for line in [
+        "butler_reconcile_duration_seconds_count{controller=\"tenant-control-plane\"}",
+        "butler_queue_depth{controller=\"tenant-control-plane\"}",
+        "apiserver_request_total",
+    ] {
+        assert!(figures.contains(line), "{line} is not in {figures}");
+    }
     assert!(TcpStream::connect(address(&one)).await.is_err(), "its port is still open");
     // A namesake begins anew.
     Box::pin(platform.create("one", plain())).await;
@@ -264,7 +292,16 @@ async fn what_cannot_be_is_said_with_a_way_out() {
         }
         spec
     };
+    Box::pin(platform.service("holder", json!({"type": "NodePort", "ports": [{"port": 1, "nodePort": 30111}]}))).await;
+    let on_port = |port: i32| {
+        with(json!({
+            "networkProfile": {"port": port},
+            "controlPlane": {"service": {"serviceType": "NodePort"}},
+        }))
+    };
     for (name, spec, reason) in [
+        ("no-node-port", on_port(30111), "PortTaken"),
+        ("no-port", on_port(10257), "PortTaken"),
         ("no-store", with(json!({"dataStore": "missing"})), "DataStoreMissing"),
         ("no-version", with(json!({"kubernetes": {"version": "v1.99.0"}})), "VersionUnsupported"),
         ("no-ingress", with(json!({"controlPlane": {"ingress": {"hostname": "a.example.com"}}})), "FieldUnsupported"),
@@ -289,6 +326,30 @@ async fn what_cannot_be_is_said_with_a_way_out() {
         Box::pin(platform.delete(name)).await;
         Box::pin(platform.nothing_remains(name)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_belongs_to_others_is_left_to_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let _butler = Butler::up(folder.path());
+    let platform = Platform::on(folder.path()).await;
+    let service = Box::pin(platform.service("demo", json!({"ports": [{"port": 80}]}))).await;
+    let secret = json!({"metadata": {"name": "demo-apiserver"}, "stringData": {"tls.key": "mine"}});
+    let secret = serde_json::from_value(secret).unwrap();
+    let secret = platform.secrets.create(&PostParams::default(), &secret).await.unwrap();
+    Box::pin(platform.create("demo", plain())).await;
+    let blocked =
+        Box::pin(platform.until("demo", |object| object.status.as_ref().is_some_and(|s| !s.blockers.is_empty()))).await;
+    let blocker = &blocked.status.unwrap().blockers[0];
+    assert_eq!(blocker.reason, "NameTaken");
+    assert_eq!(blocker.evidence, ["Secret demo-apiserver belongs to nobody", "Service demo belongs to nobody"]);
+    let services: Api<Service> = Api::namespaced(platform.client.clone(), "default");
+    assert_eq!(services.get("demo").await.unwrap(), service);
+    assert_eq!(platform.secrets.get("demo-apiserver").await.unwrap(), secret);
+    // As soon as the names are free it goes on.
+    services.delete("demo", &DeleteParams::default()).await.unwrap();
+    platform.secrets.delete("demo-apiserver", &DeleteParams::default()).await.unwrap();
+    Box::pin(platform.ready("demo")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -103,6 +103,37 @@ async fn one_butler_per_data_directory() {
 }
 
 #[test]
+fn a_killed_butler_makes_room_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let _down = Down(data);
+    let mut port = "0".to_owned();
+    for _ in 0..3 {
+        let up = run(data, "up", &["--detach", "--api-port", &port]);
+        assert!(up.status.success(), "{}", said(&up));
+        let state = status(data).1;
+        let pid = rustix::process::Pid::from_raw(state["pid"].as_i64().unwrap().try_into().unwrap()).unwrap();
+        port = state["server"].as_str().unwrap().rsplit(':').next().unwrap().to_owned();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+}
+
+#[test]
+fn a_real_butler_says_what_it_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let [data, cache] = ["data", "cache"].map(|name| folder.path().join(name));
+    let up = || common::command(&data, "up").arg("--real").env("BUTLER_CACHE", &cache).output().unwrap();
+    if !rustix::process::geteuid().is_root() {
+        return refused(&up(), &["--real", "root"]);
+    }
+    refused(&up(), &[cache.to_str().unwrap(), "etcd", "`make kubernetes` builds it"]);
+    let etcd = cache.join("etcd/v3.6.16");
+    fs::create_dir_all(&etcd).unwrap();
+    fs::write(etcd.join("etcd"), "").unwrap();
+    refused(&up(), &["kube-apiserver", cache.to_str().unwrap(), "`make kubernetes` builds it"]);
+}
+
+#[test]
 fn a_port_in_use_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -36,6 +36,8 @@ pub struct Options {
     pub security: Security,
     /// Tells the time.
     pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    /// Writes further figures, as Prometheus reads them, after those of the API itself.
+    pub further_metrics: Option<FurtherMetrics>,
 }
 
 impl Default for Options {
@@ -48,9 +50,13 @@ impl Default for Options {
             version: "v1.34.4".into(),
             security: Security::default(),
             clock: Arc::new(Timestamp::now),
+            further_metrics: None,
         }
     }
 }
+
+/// Appends figures to a text, one on each line.
+pub type FurtherMetrics = Arc<dyn Fn(&mut String) + Send + Sync>;
 
 /// A store and the APIs on it. Clones share them.
 #[derive(Clone)]

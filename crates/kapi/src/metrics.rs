@@ -1,7 +1,7 @@
 //! What an API counts about itself.
 
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -57,6 +57,10 @@ pub(crate) fn text(api: &Inner) -> String {
     registry.register("kapi_store_objects", "Objects in the store, of all its APIs", all);
     let mut out = String::new();
     // Writing to a String cannot fail.
-    let _ = encode(&mut out, &registry);
+    let _ = encode_registry(&mut out, &registry);
+    if let Some(further) = &api.options.further_metrics {
+        further(&mut out);
+    }
+    let _ = encode_eof(&mut out);
     out
 }

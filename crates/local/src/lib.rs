@@ -10,7 +10,6 @@
 mod addresses;
 pub mod agent;
 mod bridge;
-mod events;
 pub mod network;
 pub mod workloads;
 

@@ -14,6 +14,7 @@
 mod apply;
 mod conditions;
 mod controller;
+pub mod events;
 mod failure;
 mod finalizer;
 mod follow;

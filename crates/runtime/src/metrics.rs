@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use butler_api::shared::Blocker;
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode_registry;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -14,7 +16,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::{Failure, Queue};
+use crate::{Failure, Key, Queue};
 
 /// Figures of all controllers of a process. Clones share them.
 #[derive(Clone, Debug)]
@@ -23,6 +25,7 @@ pub struct Metrics {
     failures: Family<OfFailure, Counter>,
     queues: Queues,
     queue_numbers: Arc<AtomicUsize>,
+    blockers: Blockers,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -35,6 +38,18 @@ struct OfFailure {
     controller: &'static str,
     reason: &'static str,
 }
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfBlocker {
+    controller: &'static str,
+    reason: String,
+}
+
+/// Reasons why objects wait, of those that do.
+#[derive(Clone, Debug, Default)]
+struct Blockers(Arc<Mutex<Waiting>>);
+
+type Waiting = BTreeMap<(&'static str, Key), Vec<String>>;
 
 #[derive(Clone, Default)]
 struct Queues(Arc<Mutex<HashMap<usize, (&'static str, Queue)>>>);
@@ -60,16 +75,37 @@ impl Default for Metrics {
             failures: Family::default(),
             queues: Queues::default(),
             queue_numbers: Arc::default(),
+            blockers: Blockers::default(),
         }
     }
 }
 
 impl Metrics {
-    /// Makes the figures part of what is scraped.
-    pub fn register(&self, registry: &mut Registry) {
+    fn register(&self, registry: &mut Registry) {
         registry.register("butler_reconcile_duration_seconds", "Duration of passes", self.durations.clone());
         registry.register("butler_reconcile_failures", "Passes that failed", self.failures.clone());
         registry.register_collector(Box::new(self.queues.clone()));
+        registry.register_collector(Box::new(self.blockers.clone()));
+    }
+
+    /// All figures as Prometheus reads them, without the mark of the end.
+    pub fn text(&self) -> String {
+        let mut registry = Registry::default();
+        self.register(&mut registry);
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = encode_registry(&mut text, &registry);
+        text
+    }
+
+    /// What an object waits for now. One that waits for nothing, or is gone, takes no room.
+    pub fn blocked(&self, controller: &'static str, object: &Key, blockers: &[Blocker]) {
+        let reasons: Vec<String> = blockers.iter().map(|blocker| blocker.reason.clone()).collect();
+        let mut all = self.blockers.0.lock();
+        match reasons.is_empty() {
+            true => all.remove(&(controller, object.clone())),
+            false => all.insert((controller, object.clone()), reasons),
+        };
     }
 
     #[must_use]
@@ -90,6 +126,23 @@ impl Metrics {
 impl std::fmt::Debug for Queues {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.0.lock().values().map(|(name, queue)| (name, queue.depth()))).finish()
+    }
+}
+
+impl Collector for Blockers {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let kind = ConstGauge::<i64>::new(0).metric_type();
+        let mut family = encoder.encode_descriptor("butler_blockers", "What objects wait for", None, kind)?;
+        let mut counts: BTreeMap<(&'static str, String), i64> = BTreeMap::new();
+        for ((controller, _), reasons) in self.0.lock().iter() {
+            for reason in reasons {
+                *counts.entry((controller, reason.clone())).or_default() += 1;
+            }
+        }
+        for ((controller, reason), count) in counts {
+            ConstGauge::new(count).encode(family.encode_family(&OfBlocker { controller, reason })?)?;
+        }
+        Ok(())
     }
 }
 
@@ -129,17 +182,24 @@ mod tests {
         let _same = metrics.watch_queue("test", &queue);
         drop(metrics.watch_queue("ended", &queue));
         metrics.passed("test", Duration::from_millis(1), Some(&Failure::new(Retry::Soon, "Conflict", "no")));
-        let mut registry = Registry::default();
-        metrics.register(&mut registry);
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        for (object, reasons) in [("a", ["Full", "Slow"].as_slice()), ("b", &["Full"]), ("c", &["Gone"]), ("c", &[])] {
+            let blocker = |reason: &&str| -> Blocker {
+                serde_json::from_value(serde_json::json!({"reason": reason, "message": ""})).unwrap()
+            };
+            metrics.blocked("test", &Key::cluster(object), &reasons.iter().map(blocker).collect::<Vec<_>>());
+        }
+        let text = metrics.text();
         for line in [
+            "butler_blockers{controller=\"test\",reason=\"Full\"} 2",
+            "butler_blockers{controller=\"test\",reason=\"Slow\"} 1",
             "butler_queue_depth{controller=\"test\"} 2",
             "butler_reconcile_duration_seconds_count{controller=\"test\"} 1",
             "butler_reconcile_failures_total{controller=\"test\",reason=\"Conflict\"} 1",
         ] {
             assert!(text.contains(line), "{text}");
         }
-        assert!(!text.contains("ended"), "{text}");
+        for absent in ["ended", "Gone", "# EOF"] {
+            assert!(!text.contains(absent), "{text}");
+        }
     }
 }

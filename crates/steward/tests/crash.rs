@@ -135,7 +135,9 @@ impl World {
         let fused = tower::service_fn(move |request: http::Request<kube::client::Body>| {
             let (service, fuse) = (service.clone(), fuse.clone());
             async move {
-                let is_write = request.method() != http::Method::GET;
+                // Events are told by the way: nothing follows from them.
+                let is_event = request.uri().path().ends_with("/events");
+                let is_write = request.method() != http::Method::GET && !is_event;
                 let dies = is_write && fuse.left.fetch_sub(1, Ordering::SeqCst) <= 0;
                 if dies && !fuse.answer_lost {
                     std::future::pending::<()>().await;

@@ -8,13 +8,13 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use parking_lot::Mutex;
+use runtime::events::Recorder;
 use runtime::{Clock, Key, Queue};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::program::{Context, Control, Exit, Launch, NotStarted, Program, Running};
 use super::record::{Backoff, Record, State, Trouble};
-use crate::events::Events;
 
 /// What a program may take beyond its time to stop before it is dropped.
 const STOP_MARGIN: Duration = Duration::from_secs(2);
@@ -25,7 +25,7 @@ pub(crate) struct Board {
     tasks: Mutex<JoinSet<()>>,
     numbers: AtomicU64,
     pub(crate) queue: Queue,
-    pub(crate) events: Events,
+    pub(crate) events: Recorder,
     pub(crate) clock: Clock,
     pub(crate) backoff: Backoff,
 }
@@ -43,7 +43,7 @@ struct Handle {
 }
 
 impl Board {
-    pub(crate) fn new(queue: Queue, events: Events, clock: Clock, backoff: Backoff) -> Self {
+    pub(crate) fn new(queue: Queue, events: Recorder, clock: Clock, backoff: Backoff) -> Self {
         Self {
             entries: Mutex::default(),
             tasks: Mutex::default(),

@@ -40,6 +40,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use parking_lot::Mutex;
+use runtime::events::Recorder;
 use runtime::{Clock, Metrics, Queue, Watches};
 use tokio::task::JoinSet;
 
@@ -54,7 +55,6 @@ use sandbox::Sandboxes;
 use sources::{Kind, Stored, refers};
 
 use crate::addresses::Pool;
-use crate::events::Events;
 use crate::{Bridge, PodAddresses};
 
 /// What differs from machine to machine.
@@ -102,6 +102,9 @@ impl Agent {
 /// How many pods are started or stopped at a time.
 const WORKERS: usize = 64;
 
+/// Who tells of pods.
+const BY: &str = "butler-agent";
+
 /// Starts an agent for the pods of an API.
 pub fn start(watches: &Watches, clock: Clock, metrics: &Metrics, settings: Settings, programs: Programs) -> Agent {
     let client = watches.client().clone();
@@ -127,7 +130,7 @@ pub fn start(watches: &Watches, clock: Clock, metrics: &Metrics, settings: Setti
     });
     let sources = Stored::new(watches);
     queue_users(&sources, &pods, &queue, &settings.node);
-    let events = Events::new(client.clone(), "butler-agent");
+    let events = Recorder::new(client.clone(), Arc::clone(&clock));
     let board = Arc::new(Board::new(queue.clone(), events, Arc::clone(&clock), settings.backoff));
     let controller = Pods {
         pods,

@@ -9,10 +9,10 @@ use k8s_openapi::api::core::v1::{Container, Pod};
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt};
 use parking_lot::Mutex;
+use runtime::events::News;
 use runtime::{Failure, Key, Next, Reconcile, Watched};
 use serde_json::json;
 
-use super::Settings;
 use super::board::Board;
 use super::files;
 use super::plan::{Policy, Step, phase, plan, policy};
@@ -20,6 +20,7 @@ use super::program::{Context, Place, Programs};
 use super::record::Trouble;
 use super::sandbox::{Sandboxes, Unprepared, is_on_host};
 use super::status::{telling, told};
+use super::{BY, Settings};
 use crate::addresses::Pool;
 
 /// Runs the pods that are bound to a node.
@@ -141,13 +142,13 @@ impl Pods {
         let container = declared(pod, name)?;
         let Some(address) = address else {
             let message = format!("all addresses of {} are in use; delete some pods", self.settings.pods.told);
-            self.unprepared(key, pod, "FailedCreatePodSandBox", message).await;
+            self.unprepared(key, pod, "FailedCreatePodSandBox", message);
             return Some(PATIENCE);
         };
         let context = match self.context(key, pod, address).await {
             Ok(context) => context,
             Err(problem) => {
-                self.unprepared(key, pod, problem.reason, problem.message).await;
+                self.unprepared(key, pod, problem.reason, problem.message);
                 return problem.passes.then_some(PATIENCE);
             }
         };
@@ -155,7 +156,7 @@ impl Pods {
             Ok(launch) => {
                 if container.lifecycle.as_ref().is_some_and(|lifecycle| lifecycle.pre_stop.is_some()) {
                     let note = format!("the preStop hook of container {name} is not run on this node");
-                    self.board.events.warn(&**pod, "PreStopIgnored", "Start", note).await;
+                    self.board.events.tell(&**pod, News::warning(BY, "PreStopIgnored", note));
                 }
                 let program = self.programs.of(container.image.as_deref().unwrap_or_default());
                 self.board.start(program, launch).await;
@@ -168,7 +169,7 @@ impl Pods {
                 let trouble = Trouble { reason: "CreateContainerConfigError".into(), message: message.clone() };
                 let news = self.board.with(key, |record| record.container(name).is_some_and(|c| c.refuse(trouble)));
                 if news == Some(true) {
-                    self.board.events.warn(&**pod, "Failed", "Start", format!("Error: {message}")).await;
+                    self.board.events.tell(&**pod, News::warning(BY, "Failed", format!("Error: {message}")));
                 }
                 None
             }
@@ -176,10 +177,10 @@ impl Pods {
     }
 
     /// As a kubelet: containers go on being created, and an event tells why it takes so long.
-    async fn unprepared(&self, key: &Key, pod: &Pod, reason: &str, message: String) {
+    fn unprepared(&self, key: &Key, pod: &Pod, reason: &'static str, message: String) {
         let known = self.board.with(key, |record| record.unprepared.replace(message.clone())).flatten();
         if known.as_ref() != Some(&message) {
-            self.board.events.warn(pod, reason, "Prepare", message).await;
+            self.board.events.tell(pod, News::warning(BY, reason, message));
         }
     }
 

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::{Container, Pod};
+use runtime::events::News;
 use tokio::sync::watch;
 
+use super::BY;
 use super::board::Board;
 use super::environment::environment;
 use super::expand::expand;
@@ -213,7 +215,7 @@ impl Control {
     }
 
     /// Tells people about the pod.
-    pub(crate) async fn warn(&self, reason: &str, message: impl Into<String>) {
-        self.board.events.warn(&*self.pod, reason, "Run", message).await;
+    pub(crate) fn warn(&self, reason: &'static str, message: impl Into<String>) {
+        self.board.events.tell(&*self.pod, News::warning(BY, reason, message));
     }
 }

@@ -9,18 +9,19 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use parking_lot::Mutex;
+use runtime::events::{News, Recorder};
 use runtime::{Applier, Clock, Failure, Key, Next, Queue, Reconcile, Watched, Watches};
 
+use super::BY;
 use super::assign::{assign, is_ours, stored_address, telling, told};
 use crate::addresses::Pool;
-use crate::events::Events;
 
 /// Gives Services of type LoadBalancer their addresses.
 pub(super) struct Addresses {
     services: Watched<Service>,
     shared: Arc<Shared>,
     applier: Applier,
-    events: Events,
+    events: Recorder,
     clock: Clock,
 }
 
@@ -41,8 +42,8 @@ impl Addresses {
         let observing = Arc::clone(&shared);
         services.on_change(move |before, after| observing.changed(before.map(|s| &**s), after.map(|s| &**s)));
         let client = watches.client().clone();
-        let events = Events::new(client.clone(), "butler-network");
-        (Self { services, shared, applier: Applier::new(client, "butler-network"), events, clock }, queue)
+        let events = Recorder::new(client.clone(), Arc::clone(&clock));
+        (Self { services, shared, applier: Applier::new(client, BY), events, clock }, queue)
     }
 }
 
@@ -84,7 +85,7 @@ impl Reconcile for Addresses {
             Some(refusal) => {
                 self.shared.refused.lock().insert(key.clone());
                 if !known {
-                    self.events.warn(&*service, refusal.reason, "AssignAddress", &refusal.message).await;
+                    self.events.tell(&*service, News::warning(BY, refusal.reason, &refusal.message));
                 }
             }
             None => {

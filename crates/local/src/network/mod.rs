@@ -42,18 +42,21 @@ pub struct Network {
 /// How many Services are bound or written at a time.
 const WORKERS: usize = 16;
 
+/// Who writes and tells of Services.
+const BY: &str = "butler-network";
+
 /// Starts serving the Services of an API.
 pub fn start(watches: &Watches, clock: Clock, metrics: &Metrics, settings: Settings) -> Network {
     raise_open_files();
     let mut tasks = JoinSet::new();
-    let (addresses, queue) = Addresses::new(watches, clock, settings.load_balancers);
+    let (addresses, queue) = Addresses::new(watches, Arc::clone(&clock), settings.load_balancers);
     let (synced, kept) = (watches.clone(), metrics.clone());
     tasks.spawn(async move {
         synced.synced().await;
         // One at a time: addresses are given out in order.
         runtime::run("load-balancer-addresses", Arc::new(addresses), queue, 1, kept).await;
     });
-    let (proxy, queue) = Proxy::new(watches, settings);
+    let (proxy, queue) = Proxy::new(watches, clock, settings);
     let (synced, kept) = (watches.clone(), metrics.clone());
     tasks.spawn(async move {
         synced.synced().await;

@@ -10,14 +10,14 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
 use parking_lot::{Mutex, RwLock};
-use runtime::{Failure, Key, Next, Queue, Reconcile, Retry, Watched, Watches};
+use runtime::events::{News, Recorder};
+use runtime::{Clock, Failure, Key, Next, Queue, Reconcile, Retry, Watched, Watches};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use super::Settings;
 use super::listeners::{SERVICE_NAME, listeners};
-use crate::events::Events;
+use super::{BY, Settings};
 
 /// Endpoints are on this machine: one that does not answer by then will not.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -27,7 +27,7 @@ pub(super) struct Proxy {
     services: Watched<Service>,
     slices: SlicesOfServices,
     settings: Settings,
-    events: Events,
+    events: Recorder,
     open: Mutex<HashMap<Key, BTreeMap<SocketAddr, Listener>>>,
     tasks: Mutex<JoinSet<()>>,
 }
@@ -49,7 +49,7 @@ struct Endpoints {
 
 impl Proxy {
     /// The controller, and the queue of what it has to look at.
-    pub(super) fn new(watches: &Watches, settings: Settings) -> (Self, Queue) {
+    pub(super) fn new(watches: &Watches, clock: Clock, settings: Settings) -> (Self, Queue) {
         let queue = Queue::default();
         let services = watches.of::<Service>();
         services.queue_each(&queue);
@@ -71,7 +71,7 @@ impl Proxy {
             }
             of_before.into_iter().chain(of_after).for_each(|service| slice_queue.add(service));
         });
-        let events = Events::new(watches.client().clone(), "butler-network");
+        let events = Recorder::new(watches.client().clone(), clock);
         let proxy = Self { services, slices, settings, events, open: Mutex::default(), tasks: Mutex::default() };
         (proxy, queue)
     }
@@ -139,7 +139,7 @@ impl Reconcile for Proxy {
         }
         let message = refused.join("; ");
         if let Some(service) = self.services.get(key) {
-            self.events.warn(&*service, "AddressUnavailable", "Listen", &message).await;
+            self.events.tell(&*service, News::warning(BY, "AddressUnavailable", &message));
         }
         Err(Failure::new(Retry::Backoff, "AddressUnavailable", message))
     }

@@ -17,7 +17,6 @@ mod daemon_set;
 mod deployment;
 mod disruption;
 mod endpoints;
-mod events;
 mod job;
 mod nodes;
 mod objects;

@@ -11,8 +11,8 @@ use kube::Client;
 use runtime::{Clock, Watches};
 
 use super::Settings;
-use super::events::Recorder;
 use super::objects::Objects;
+use runtime::events::Recorder;
 
 /// One API: copies of its objects, ways to write them, and the time.
 pub(super) struct World {

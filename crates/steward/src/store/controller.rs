@@ -21,6 +21,8 @@ use runtime::{
 use super::{Access, Drivers, Health, Place, StoreError, Usages, references, resolve};
 use crate::{Settings, names};
 
+/// Its name among the controllers of a process.
+const CONTROLLER: &str = "data-store";
 /// How often a store is asked how it fares: one call for all its tenants.
 const HEALTH_EVERY: Duration = Duration::from_secs(60);
 /// How often one that does not answer is asked again.
@@ -33,6 +35,7 @@ const GATHERING: Duration = Duration::from_secs(1);
 /// The controller of DataStores.
 pub struct DataStoreController {
     applier: Applier,
+    metrics: Metrics,
     settings: Settings,
     drivers: Drivers,
     usages: Usages,
@@ -56,6 +59,7 @@ impl DataStoreController {
         let queue = Queue::default();
         let controller = Arc::new(Self {
             applier: Applier::new(watches.client().clone(), names::MANAGER),
+            metrics: metrics.clone(),
             settings,
             drivers,
             usages,
@@ -82,7 +86,7 @@ impl DataStoreController {
             let named = |store: &Arc<DataStore>| references(store, &home).contains(&key);
             stores.all().iter().filter(|store| named(store)).map(|store| Key::of(&**store)).collect::<Vec<_>>()
         });
-        runtime::run("data-store", controller, queue, 2, metrics).await;
+        runtime::run(CONTROLLER, controller, queue, 2, metrics).await;
     }
 
     fn tenants_of(&self, store: &str) -> Vec<Tenant> {
@@ -123,7 +127,10 @@ impl DataStoreController {
 
 impl Reconcile for DataStoreController {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
-        let Some(store) = self.stores.get(key) else { return Ok(Next::Rest) };
+        let Some(store) = self.stores.get(key) else {
+            self.metrics.blocked(CONTROLLER, key, &[]);
+            return Ok(Next::Rest);
+        };
         let api: Api<DataStore> = Api::all(self.applier.client().clone());
         let tenants = self.tenants_of(&key.name);
         let leaving = store.metadata.deletion_timestamp.is_some();
@@ -147,6 +154,7 @@ impl Reconcile for DataStoreController {
             _ => None,
         };
         let status = report(&store, &access, &health, &tenants, used, now);
+        self.metrics.blocked(CONTROLLER, key, &status.blockers);
         if let Some(written) = self.applier.report(&api, &*store, store.status.as_ref(), &status).await? {
             self.stores.wrote(written);
         }

@@ -28,6 +28,9 @@ use crate::workload::metadata;
 /// What is put into a tenant takes a fraction of a second.
 const CONFIGURE_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// A node port that another Service has.
+const PORT_TAKEN: &str = "PortTaken";
+
 impl TenantController {
     /// Does one step. Says whether anything was written.
     pub(super) async fn act(&self, observed: &Observed, step: &Step, done: &mut Done) -> Result<bool, Failure> {
@@ -70,7 +73,13 @@ impl TenantController {
             Step::Issue(leaf) => self.issue(observed, leaf).await,
             Step::Service(service) => {
                 let key = runtime::Key::of(&**service);
-                let written = self.applier.apply(self.services.get(&key).as_deref(), (**service).clone()).await?;
+                let written = self.applier.apply(self.services.get(&key).as_deref(), (**service).clone()).await;
+                let written =
+                    written.map_err(|failure| match failure.message.contains("port is already allocated") {
+                        // Whoever has it may let it go.
+                        true => Failure { retry: Retry::Backoff, reason: PORT_TAKEN, ..failure },
+                        false => failure,
+                    })?;
                 Ok(written.map(|object| self.services.wrote(object)).is_some())
             }
             Step::Deployment(deployment) => {
@@ -242,7 +251,10 @@ fn unmade(error: &PkiError) -> Failure {
 }
 
 /// A failed pass as a blocker.
-pub(super) fn failed(failure: &Failure) -> Blocker {
+pub(super) fn failed(observed: &Observed, failure: &Failure) -> Blocker {
+    if failure.reason == PORT_TAKEN {
+        return support::port_taken(observed, &failure.message);
+    }
     Blocker {
         reason: failure.reason.to_owned(),
         message: failure.message.clone(),

@@ -9,6 +9,18 @@ use super::observed::{Observed, Store};
 use crate::credentials::{KubeconfigWish, Leaf, Root, Wish};
 use crate::names;
 
+/// What the names of their Secrets end in.
+pub(super) const SUFFIXES: [&str; 8] = [
+    "apiserver",
+    "kubelet-client",
+    "front-proxy-client",
+    "admin-kubeconfig",
+    "controller-manager-kubeconfig",
+    "scheduler-kubeconfig",
+    "datastore",
+    "etcd-server",
+];
+
 /// Every leaf of a control plane that is reached at `endpoint`.
 pub(super) fn leaves(observed: &Observed, endpoint: &Endpoint) -> Vec<Leaf> {
     let name = observed.name();

@@ -7,11 +7,14 @@ mod endpoint;
 mod inner;
 mod joining;
 mod leaves;
+mod news;
 mod observed;
 mod plan;
 mod report;
 mod support;
+mod taken;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use butler_api::butler::ButlerConfig;
@@ -22,11 +25,14 @@ use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim, Pod, Secret, Service};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::{Api, Resource, ResourceExt};
+use parking_lot::Mutex;
+use runtime::events::Recorder;
 use runtime::{Applier, Failure, Key, Metrics, Next, Queue, Reconcile, Retry, Watched, Watches};
 
 pub use observed::{Observed, OwnEtcd, Shared, Store};
 pub use plan::{Plan, Step, plan};
 pub use report::{Done, report};
+pub use taken::{Taken, secret_names};
 
 use crate::credentials::content_digest;
 use crate::inside::approval::Approvers;
@@ -36,12 +42,17 @@ use crate::{Settings, names};
 /// Rounds of observe, plan and act in one pass. A new control plane takes six.
 const ROUNDS: usize = 12;
 
+/// Its name among the controllers of a process.
+const CONTROLLER: &str = "tenant-control-plane";
+
 /// Passes at a time. They wait for the API most of the time.
 const WORKERS: usize = 16;
 
 /// The controller of TenantControlPlanes.
 pub struct TenantController {
     applier: Applier,
+    events: Recorder,
+    metrics: Metrics,
     settings: Settings,
     drivers: Drivers,
     usages: Usages,
@@ -57,6 +68,8 @@ pub struct TenantController {
     claims: Watched<PersistentVolumeClaim>,
     nodes: Watched<Node>,
     configs: Watched<ButlerConfig>,
+    /// Those whose names others have.
+    nameless: Mutex<BTreeSet<Key>>,
 }
 
 impl TenantController {
@@ -65,6 +78,8 @@ impl TenantController {
         let queue = usages.queue().clone();
         let controller = Arc::new(Self {
             applier: Applier::new(watches.client().clone(), names::MANAGER),
+            events: Recorder::new(watches.client().clone(), Arc::clone(&settings.clock)),
+            metrics: metrics.clone(),
             settings,
             drivers,
             usages,
@@ -80,10 +95,11 @@ impl TenantController {
             claims: watches.of(),
             nodes: watches.of(),
             configs: watches.of(),
+            nameless: Mutex::default(),
         });
         watches.synced().await;
         controller.follow(&queue);
-        runtime::run("tenant-control-plane", controller, queue, WORKERS, metrics).await;
+        runtime::run(CONTROLLER, controller, queue, WORKERS, metrics).await;
     }
 
     /// Queues a control plane when anything changes that its plan looks at.
@@ -96,6 +112,11 @@ impl TenantController {
         self.budgets.queue_controller::<TenantControlPlane>(queue);
         self.pods.queue_mapped(queue, labelled);
         self.claims.queue_mapped(queue, labelled);
+        self.queue_nameless(&self.secrets, queue);
+        self.queue_nameless(&self.services, queue);
+        self.queue_nameless(&self.deployments, queue);
+        self.queue_nameless(&self.stateful_sets, queue);
+        self.queue_nameless(&self.budgets, queue);
         let (controller, wanting) = (Arc::downgrade(self), queue.clone());
         // What a store reports, its users above all, is nothing that they look at.
         self.stores.on_change(move |before, after| {
@@ -109,6 +130,21 @@ impl TenantController {
         let controller = Arc::downgrade(self);
         self.secrets.queue_mapped(queue, move |secret| {
             controller.upgrade().map(|controller| controller.users_of(secret)).unwrap_or_default()
+        });
+    }
+
+    /// Queues those that wait for a name when one comes free.
+    fn queue_nameless<K>(self: &Arc<Self>, watched: &Watched<K>, queue: &Queue)
+    where
+        K: Resource<DynamicType = ()> + Clone + serde::de::DeserializeOwned + std::fmt::Debug + Send + Sync + 'static,
+    {
+        let (controller, queue) = (Arc::downgrade(self), queue.clone());
+        watched.on_change(move |_, after| {
+            if after.is_none()
+                && let Some(controller) = controller.upgrade()
+            {
+                controller.nameless.lock().iter().for_each(|key| queue.add(key.clone()));
+            }
         });
     }
 
@@ -157,18 +193,31 @@ impl TenantController {
         };
         let etcd_remains = own_etcd && (!pods("etcd").is_empty() || !self.etcd_claims(namespace, name).is_empty());
         let config = self.configs.get(&Key::cluster(BUTLER_CONFIG));
+        let mut taken = Vec::new();
+        for name in taken::secret_names(name) {
+            taken::own(self.secrets.get(&Key::new(namespace, name)), &uid, &mut taken);
+        }
+        let service = taken::own(self.services.get(key), &uid, &mut taken);
+        let deployment = taken::own(self.deployments.get(key), &uid, &mut taken);
+        let budget = taken::own(self.budgets.get(key), &uid, &mut taken);
+        let mut own_etcd_parts = OwnEtcd { has_remains: etcd_remains, ..OwnEtcd::default() };
+        if own_etcd {
+            own_etcd_parts.stateful_set = taken::own(self.stateful_sets.get(&etcd), &uid, &mut taken);
+            own_etcd_parts.client_service = taken::own(self.services.get(&etcd_client), &uid, &mut taken);
+            own_etcd_parts.peer_service = taken::own(self.services.get(&etcd), &uid, &mut taken);
+        }
+        match taken.is_empty() {
+            true => self.nameless.lock().remove(key),
+            false => self.nameless.lock().insert(key.clone()),
+        };
         Some(Observed {
             secrets: self.secrets.owned_by(&uid).into_iter().map(|secret| (secret.name_any(), secret)).collect(),
-            service: self.services.get(key),
-            deployment: self.deployments.get(key),
-            budget: self.budgets.get(key),
+            service,
+            deployment,
+            budget,
             pods: pods("control-plane"),
-            etcd: OwnEtcd {
-                stateful_set: self.stateful_sets.get(&etcd).filter(|_| own_etcd),
-                has_remains: etcd_remains,
-                client_service: self.services.get(&etcd_client).filter(|_| own_etcd),
-                peer_service: self.services.get(&etcd).filter(|_| own_etcd),
-            },
+            etcd: own_etcd_parts,
+            taken,
             store: self.store(&tenant),
             usage: self.usages.of(&uid),
             node_addresses: self.node_addresses(),
@@ -267,7 +316,7 @@ impl TenantController {
                 }
                 Err(error) => {
                     if error.retry != Retry::Soon {
-                        done.blockers.push(act::failed(&error));
+                        done.blockers.push(act::failed(observed, &error));
                     }
                     failure = Some(error);
                     break;
@@ -280,7 +329,13 @@ impl TenantController {
             let api: Api<TenantControlPlane> = self.applier.api(observed.namespace());
             let written =
                 self.applier.report(&api, &*observed.tenant, observed.tenant.status.as_ref(), &status).await?;
-            wrote |= written.map(|object| self.tenants.wrote(object)).is_some();
+            self.metrics.blocked(CONTROLLER, &Key::of(&*observed.tenant), &status.blockers);
+            if let Some(written) = written {
+                self.tenants.wrote(written);
+                wrote = true;
+                let before = observed.tenant.status.clone().unwrap_or_default();
+                news::news(&before, &status).into_iter().for_each(|news| self.events.tell(&*observed.tenant, news));
+            }
         }
         if let Some(failure) = failure {
             return Err(failure);
@@ -303,7 +358,11 @@ impl Reconcile for TenantController {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let mut next = Next::Rest;
         for _ in 0..ROUNDS {
-            let Some(observed) = self.observe(key) else { return Ok(Next::Rest) };
+            let Some(observed) = self.observe(key) else {
+                self.metrics.blocked(CONTROLLER, key, &[]);
+                self.nameless.lock().remove(key);
+                return Ok(Next::Rest);
+            };
             let (wrote, after) = self.round(&observed).await?;
             next = after;
             if !wrote {

@@ -11,6 +11,7 @@ use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::{Pod, Secret, Service};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 
+use super::taken::Taken;
 use crate::credentials::Root;
 use crate::store::{Access, Connection, Place, StoreError, Usage};
 
@@ -31,6 +32,8 @@ pub struct Observed {
     pub pods: Vec<Arc<Pod>>,
     /// Its own etcd.
     pub etcd: OwnEtcd,
+    /// Objects of others under its names.
+    pub taken: Vec<Taken>,
     /// The shared store it uses.
     pub store: Store,
     /// What it keeps in the shared store, as last measured.

@@ -15,7 +15,7 @@ use super::endpoint::{Endpoint, endpoint};
 use super::joining::plan_joining;
 use super::leaves::{admin_secret, leaves};
 use super::observed::{Observed, Store};
-use super::{deletion, inner, joining, report, support};
+use super::{deletion, inner, joining, report, support, taken};
 use crate::credentials::{Issuer, Leaf, LeafState, Root, RootState, Roots, content_digest};
 use crate::inside;
 use crate::names;
@@ -144,6 +144,9 @@ pub fn plan(observed: &Observed) -> Plan {
     }
     if !metadata.finalizers.iter().flatten().any(|finalizer| finalizer == names::FINALIZER) {
         return plan.then(Step::Hold);
+    }
+    if let Some(blocker) = taken::blocker(observed) {
+        return plan.wait_for(blocker);
     }
     let version = match support::check(observed) {
         Ok(version) => version,

@@ -11,12 +11,28 @@ use crate::inside;
 use crate::names;
 use crate::store::StoreError;
 use crate::workload::RenderError;
-use crate::workload::programs::{SUPPORTED, is_supported};
+use crate::workload::programs::{CONTROLLER_MANAGER_PORT, SCHEDULER_PORT, SUPPORTED, is_supported};
+
+/// Ports of a control plane's pods that are not the API server's.
+const POD_PORTS: [(i32, &str); 2] =
+    [(CONTROLLER_MANAGER_PORT, "kube-controller-manager"), (SCHEDULER_PORT, "kube-scheduler")];
 
 /// Steward was told to keep off.
 pub(super) fn paused() -> Blocker {
     let remedy = format!("remove the annotation {}", names::PAUSED);
     blocker("Paused", "Steward was told to keep off".to_owned(), BlockerOwner::User, &remedy)
+}
+
+/// Names are taken.
+pub(super) fn taken(message: String, evidence: Vec<String>, remedy: &str) -> Blocker {
+    Blocker { evidence, ..blocker("NameTaken", message, BlockerOwner::User, remedy) }
+}
+
+/// The API refused a Service because of its port.
+pub(super) fn port_taken(observed: &Observed, why: &str) -> Blocker {
+    let message = format!("port {} is in use", observed.tenant.spec.network_profile.port);
+    let remedy = "set spec.networkProfile.port to one that is free, or delete the Service that has it";
+    Blocker { evidence: vec![why.to_owned()], ..blocker("PortTaken", message, BlockerOwner::User, remedy) }
 }
 
 /// Something that comes by itself.
@@ -37,6 +53,10 @@ pub(super) fn check(observed: &Observed) -> Result<Version, Vec<Blocker>> {
         let remedy = format!("choose a version from v1.{oldest} to v1.{newest}");
         let message = format!("Kubernetes {wanted} is not supported");
         blockers.push(blocker("VersionUnsupported", message, BlockerOwner::User, &remedy));
+    }
+    let port = spec.network_profile.port;
+    if let Some((_, program)) = POD_PORTS.into_iter().find(|(taken, _)| *taken == port) {
+        blockers.push(port_taken(observed, &format!("{program} listens on port {port} in the same pod")));
     }
     if let Some(installed) = installed(observed)
         && let Err(error) = installed.upgrade_to(wanted)

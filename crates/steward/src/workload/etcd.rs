@@ -16,7 +16,7 @@ const METRICS_PORT: i32 = 2381;
 const DATA: &str = "/var/lib/etcd";
 const PKI: &str = "/etc/etcd/pki";
 /// The etcd of recent Kubernetes releases; it reads the data of the older ones.
-const DEFAULT_IMAGE: &str = "registry.k8s.io/etcd:3.6.5-0";
+const DEFAULT_IMAGE: &str = "registry.k8s.io/etcd:3.6.16-0";
 const DEFAULT_SIZE: &str = "8Gi";
 /// As much as the volume holds with room for defragmentation; etcd's own limit of recommendation.
 const QUOTA_BYTES: &str = "2147483648";

@@ -97,7 +97,7 @@ impl ApiServers {
         let flags = Flags::parse(launch.words.iter().map(String::as_str));
         let unknown = unknown(&flags);
         if !unknown.is_empty() {
-            control.warn("UnknownFlags", format!("flags without effect on the embedded API: {unknown}")).await;
+            control.warn("UnknownFlags", format!("flags without effect on the embedded API: {unknown}"));
         }
         let setup = Setup::of(&flags, &launch, &self.clock)?;
         let at = SocketAddr::new(launch.addresses.bound, setup.port);

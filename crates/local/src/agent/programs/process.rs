@@ -110,7 +110,7 @@ async fn supervise(
     };
     if unhealthy {
         let message = format!("Container {} failed liveness probe, will be restarted", control.container);
-        control.warn("Unhealthy", message).await;
+        control.warn("Unhealthy", message);
     }
     if let Some(program) = program(process) {
         let _ = kill_process(program, Signal::TERM);

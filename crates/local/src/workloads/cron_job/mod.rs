@@ -10,9 +10,9 @@ use kube::ResourceExt;
 use runtime::{Failure, Key, Next, Queue, Reconcile, Retry};
 
 use super::Controller;
-use super::events::News;
 use super::rounding::until;
 use super::world::World;
+use runtime::events::News;
 use schedule::Schedule;
 
 const BY: &str = "cronjob-controller";

@@ -12,11 +12,11 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use runtime::{Failure, Key, Next, Queue, Reconcile};
 
-use super::events::News;
 use super::rounding::until;
 use super::world::World;
 use super::{Controller, claim, revisions};
 use plan::Observed;
+use runtime::events::News;
 
 const BY: &str = "daemonset-controller";
 

@@ -21,11 +21,11 @@ use kube::core::SelectorExt;
 use runtime::{Failure, Key, Next, Queue, Reconcile, Retry};
 use serde_json::json;
 
-use super::events::News;
 use super::rounding::until;
 use super::world::World;
 use super::{Controller, claim, pods};
 use plan::{Action, Observed};
+use runtime::events::News;
 
 const BY: &str = "deployment-controller";
 

@@ -15,11 +15,11 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, ResourceExt};
 use runtime::{Failure, Key, Next, Queue, Reconcile};
 
-use super::events::News;
 use super::rounding::until;
 use super::world::World;
 use super::{Controller, claim};
 use plan::Plan;
+use runtime::events::News;
 
 const BY: &str = "job-controller";
 

@@ -16,12 +16,12 @@ use runtime::{Failure, Key, Next, Queue, Reconcile, Retry};
 use serde_json::json;
 
 use super::Controller;
-use super::events::News;
 use super::placement::{self, NO_EXECUTE};
 use super::pods::{self, is_finished, is_leaving, is_ready};
 use super::rounding::until;
 use super::world::World;
 use eviction::Fate;
+use runtime::events::News;
 
 const BY: &str = "node-controller";
 const EVICTOR: &str = "taint-eviction-controller";

@@ -11,10 +11,10 @@ use kube::ResourceExt;
 use kube::core::SelectorExt;
 use runtime::{Failure, Key, Next, Queue, Reconcile};
 
-use super::events::News;
 use super::rounding::until;
 use super::world::World;
 use super::{Controller, claim, template};
+use runtime::events::News;
 
 const BY: &str = "replicaset-controller";
 

@@ -21,10 +21,10 @@ use runtime::{Failure, Key, Next, Queue, Reconcile, Retry};
 use serde_json::json;
 
 use super::Controller;
-use super::events::News;
 use super::pods::{self, condition, is_finished, is_leaving};
 use super::world::World;
 use ledger::Ledger;
+use runtime::events::News;
 
 const BY: &str = "default-scheduler";
 /// How many pods are bound at a time: they share the commits of the store.

@@ -10,11 +10,11 @@ use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::ResourceExt;
 use runtime::{Failure, Key, Next, Queue, Reconcile};
 
-use super::events::News;
 use super::rounding::until;
 use super::world::World;
 use super::{Controller, claim, revisions};
 use plan::{Action, Made, Observed};
+use runtime::events::News;
 
 const BY: &str = "statefulset-controller";
 

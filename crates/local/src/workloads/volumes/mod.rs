@@ -11,10 +11,10 @@ use runtime::{Failure, Key, Next, Queue, Reconcile};
 use serde_json::json;
 
 use super::Controller;
-use super::events::News;
 use super::pods::is_finished;
 use super::world::World;
 use plan::{ClaimStep, VolumeStep};
+use runtime::events::News;
 
 const BY: &str = "persistentvolume-controller";
 const CLAIM_PROTECTION: &str = "kubernetes.io/pvc-protection";

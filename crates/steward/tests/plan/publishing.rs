@@ -1,0 +1,1 @@
+//! How a control plane is published.
