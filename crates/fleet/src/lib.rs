@@ -12,3 +12,5 @@
 
 mod blockers;
 pub mod cluster;
+pub mod network;
+mod support;
