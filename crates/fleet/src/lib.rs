@@ -13,4 +13,6 @@
 mod blockers;
 pub mod cluster;
 pub mod network;
+pub mod provider_config;
 mod support;
+pub mod team;
