@@ -11,7 +11,10 @@
 //! provider wants is rendered by the crate `providers`, what a node's operating system wants by `machine-os`.
 
 mod blockers;
-pub mod cluster;
-
 mod bootstrap;
+pub mod cluster;
 pub mod names;
+pub mod network;
+pub mod provider_config;
+mod support;
+pub mod team;
