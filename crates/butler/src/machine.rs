@@ -40,6 +40,7 @@ pub(crate) struct Machine {
     _network: Network,
     _agent: Agent,
     _steward: JoinSet<()>,
+    _fleet: JoinSet<()>,
 }
 
 /// What a machine is started with.
@@ -93,8 +94,9 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
     Ok(Machine {
         _workloads: workloads::start(&watches, Arc::clone(&clock), metrics.clone(), volumes),
         _network: network::start(&watches, Arc::clone(&clock), &metrics, balancing),
-        _agent: agent::start(&watches, clock, &metrics, node, programs),
+        _fleet: fleet::start(&watches, &clock, &metrics),
         _steward: steward(&watches, &metrics, &steward_settings, &drivers),
+        _agent: agent::start(&watches, clock, &metrics, node, programs),
     })
 }
 

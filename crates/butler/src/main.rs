@@ -2,6 +2,7 @@
 
 mod addresses;
 mod data_dir;
+mod demo;
 mod down;
 mod embedded_store;
 mod install;

@@ -12,6 +12,8 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::SignedDuration;
 use kapi_store::Store;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
 use runtime::Metrics;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
@@ -20,7 +22,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::addresses::{Addresses, Ground};
 use crate::data_dir::{DataDir, Running, write_secret};
 use crate::real::{self, Real};
-use crate::{Place, install, machine, plane, snapshot, tell};
+use crate::{Place, demo, install, machine, plane, snapshot, tell};
 
 /// How long a process that was killed may take to let go of what it held.
 const DYING: Duration = Duration::from_secs(1);
@@ -44,6 +46,9 @@ pub(crate) struct Up {
     /// How long certificates of control planes are valid, such as 72h [default: a year]
     #[arg(long, value_name = "DURATION", value_parser = lifetime)]
     certificate_lifetime: Option<SignedDuration>,
+    /// Make a team and a cluster (examples/quickstart.yaml), and show them on their way
+    #[arg(long)]
+    demo: bool,
     /// Go on in the background once the API is ready
     #[arg(long)]
     detach: bool,
@@ -114,7 +119,11 @@ impl Up {
         hold.describe(&Running { pid, server: server.clone(), since })?;
         tell(&format!("Butler is up after {} ms: {server}", started.elapsed().as_millis()));
         tell(&format!("  export KUBECONFIG={}", data.kubeconfig().display()));
+        let shown = self.demo.then(|| tokio::spawn(show(install::client(&api), data.clone())));
         let served = serving.await?.context("the API stopped");
+        if let Some(shown) = shown {
+            shown.abort();
+        }
         drop(machine);
         take_down(real).await?;
         served?;
@@ -157,6 +166,11 @@ impl Up {
             if let Some(running) = data.running()?.filter(|running| i64::from(running.pid) == i64::from(child.id())) {
                 tell(&format!("Butler is up: {} (process {})", running.server, running.pid));
                 tell(&format!("  export KUBECONFIG={}", data.kubeconfig().display()));
+                if self.demo {
+                    let kubeconfig = Kubeconfig::read_from(data.kubeconfig())?;
+                    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+                    demo::run(Client::try_from(config)?, data).await?;
+                }
                 return Ok(());
             }
             if let Some(status) = child.try_wait()? {
@@ -178,6 +192,13 @@ async fn patiently<T>(mut attempt: impl AsyncFnMut() -> Result<T>) -> Result<T> 
             Err(_) if Instant::now() < deadline => tokio::time::sleep(Duration::from_millis(20)).await,
             outcome => return outcome,
         }
+    }
+}
+
+/// Shows the demonstration. If it goes wrong, that is told, and Butler runs on.
+async fn show(client: Client, data: DataDir) {
+    if let Err(error) = demo::run(client, &data).await {
+        tell(&format!("butler: {error:#}"));
     }
 }
 

@@ -18,3 +18,21 @@ pub mod network;
 pub mod provider_config;
 mod support;
 pub mod team;
+
+use runtime::{Clock, Metrics, Watches};
+use tokio::task::JoinSet;
+
+/// Starts every controller of this crate. They run until what is given back is dropped.
+pub fn start(watches: &Watches, clock: &Clock, metrics: &Metrics) -> JoinSet<()> {
+    let parts = || (watches.clone(), Clock::clone(clock), metrics.clone());
+    let mut tasks = JoinSet::new();
+    let (watches, clock, metrics) = parts();
+    tasks.spawn(cluster::ClusterController::run(watches, clock, metrics));
+    let (watches, clock, metrics) = parts();
+    tasks.spawn(team::TeamController::run(watches, clock, metrics));
+    let (watches, clock, metrics) = parts();
+    tasks.spawn(provider_config::ProviderConfigController::run(watches, clock, metrics));
+    let (watches, clock, metrics) = parts();
+    tasks.spawn(network::NetworkPoolController::run(watches, clock, metrics));
+    tasks
+}

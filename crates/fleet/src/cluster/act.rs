@@ -23,6 +23,7 @@ use super::report::Done;
 use super::{ClusterController, contents, receipt};
 use crate::blockers::{blocker, waiting};
 use crate::names;
+use crate::support::MANAGER;
 
 impl ClusterController {
     /// Does one step. Says whether anything was written.
@@ -55,7 +56,7 @@ impl ClusterController {
             Step::Pause(paused) => {
                 let clusters: Api<Cluster> = self.applier.api(&observed.internals());
                 let body = json!({"spec": {"paused": paused}});
-                let params = PatchParams { field_manager: Some(names::MANAGER.into()), ..PatchParams::default() };
+                let params = PatchParams { field_manager: Some(MANAGER.into()), ..PatchParams::default() };
                 self.capi.wrote(clusters.patch(&observed.name(), &params, &Patch::Merge(&body)).await?);
                 Ok(true)
             }

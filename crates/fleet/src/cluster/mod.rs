@@ -31,7 +31,6 @@ use butler_api::shared::Provider;
 use butler_api::steward::TenantControlPlane;
 use capi::bootstrap::KubeadmConfigTemplate;
 use capi::core::{Cluster, Machine, MachineDeployment, MachineHealthCheck};
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::core::DynamicObject;
 use kube::{Api, Resource, ResourceExt};
@@ -48,6 +47,7 @@ pub use report::{Done, report};
 pub use resolve::{DEFAULT_VERSION, Sources, Wanted, provider_ref, resolve, team_name};
 
 use crate::names;
+use crate::support::{MANAGER, now};
 
 /// Rounds of observe, plan and act in one pass. A new cluster takes four.
 const ROUNDS: usize = 12;
@@ -92,7 +92,7 @@ impl ClusterController {
     pub async fn run(watches: Watches, clock: Clock, metrics: Metrics) {
         let queue = Queue::default();
         let controller = Arc::new(Self {
-            applier: Applier::new(watches.client().clone(), names::MANAGER),
+            applier: Applier::new(watches.client().clone(), MANAGER),
             queue: queue.clone(),
             clock,
             clusters: watches.of(),
@@ -256,7 +256,7 @@ impl ClusterController {
             addons: self.addons.in_namespace(&key.namespace).into_iter().filter(named).collect(),
             kubeconfig: kubeconfig.and_then(|secret| secret.data.as_ref()?.get("value").cloned()),
             published: published.filter(owns),
-            now: self.now(),
+            now: now(&self.clock),
             cluster,
         };
         if let Some(infrastructure) = self.infrastructure(&observed) {
@@ -264,12 +264,6 @@ impl ClusterController {
             observed.machine_templates = by_name(&infrastructure.templates, &internals);
         }
         Some(observed)
-    }
-
-    /// The time to the second: all that Kubernetes timestamps carry, so that what is told compares equal when read back.
-    fn now(&self) -> Timestamp {
-        let now = (self.clock)();
-        Timestamp::from_second(now.as_second()).unwrap_or(now)
     }
 
     /// One round: whether it wrote something, and what it wants next.

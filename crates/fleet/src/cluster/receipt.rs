@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::observed::Observed;
 use crate::names;
+use crate::support::MANAGER;
 
 /// The reason of the Event that carries the receipt.
 pub const REASON: &str = "Deleted";
@@ -84,9 +85,9 @@ pub(crate) fn event(cluster: &TenantCluster, now: Timestamp) -> Event {
         count: Some(1),
         first_timestamp: Some(Time(now)),
         last_timestamp: Some(Time(now)),
-        source: Some(EventSource { component: Some(names::MANAGER.to_owned()), host: None }),
-        reporting_component: Some(names::MANAGER.to_owned()),
-        reporting_instance: Some(names::MANAGER.to_owned()),
+        source: Some(EventSource { component: Some(MANAGER.to_owned()), host: None }),
+        reporting_component: Some(MANAGER.to_owned()),
+        reporting_instance: Some(MANAGER.to_owned()),
         ..Event::default()
     }
 }
