@@ -3,8 +3,18 @@
 use super::File;
 
 /// Crates that are pure: bytes and values in, bytes and values out.
-const PURE: [&str; 9] =
-    ["api", "kapi-auth", "kapi-kinds", "kapi-merge", "kapi-proto", "kapi-schema", "kernel", "pki", "providers"];
+const PURE: [&str; 10] = [
+    "api",
+    "kapi-auth",
+    "kapi-kinds",
+    "kapi-merge",
+    "kapi-proto",
+    "kapi-schema",
+    "kernel",
+    "machine-os",
+    "pki",
+    "providers",
+];
 
 /// What a pure crate has no use for.
 const IO: [&str; 8] =
@@ -12,7 +22,11 @@ const IO: [&str; 8] =
 
 /// A dependency, the only crates that may have it, and why.
 const OWNED: [(&str, &[&str], &str); 5] = [
-    ("butler-api", &["butler", "providers", "runtime", "steward", "xtask"], "the embedded API knows no Butler kind"),
+    (
+        "butler-api",
+        &["butler", "machine-os", "providers", "runtime", "steward", "xtask"],
+        "the embedded API knows no Butler kind",
+    ),
     ("redb", &["kapi-store"], "only kapi-store touches the disk"),
     ("kube-cel", &["kapi-schema"], "CEL is evaluated in one place"),
     ("serde-saphyr", &["kernel"], "YAML is read in one place, kernel::yaml"),
