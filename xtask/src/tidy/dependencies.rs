@@ -3,8 +3,19 @@
 use super::File;
 
 /// Crates that are pure: bytes and values in, bytes and values out.
-const PURE: [&str; 10] =
-    ["api", "capi", "kapi-auth", "kapi-kinds", "kapi-merge", "kapi-proto", "kapi-schema", "kernel", "pki", "providers"];
+const PURE: [&str; 11] = [
+    "api",
+    "capi",
+    "kapi-auth",
+    "kapi-kinds",
+    "kapi-merge",
+    "kapi-proto",
+    "kapi-schema",
+    "kernel",
+    "machine-os",
+    "pki",
+    "providers",
+];
 
 /// What a pure crate has no use for.
 const IO: [&str; 8] =

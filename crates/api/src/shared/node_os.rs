@@ -62,7 +62,7 @@ pub struct TalosOptions {
     /// Installer image; the official one of the version when left out.
     #[schemars(length(max = 512))]
     pub installer_image: Option<String>,
-    /// Talos release, for example v1.9.3.
+    /// Talos release, for example v1.12.0; one that runs the Kubernetes version when left out.
     #[schemars(length(max = 32))]
     pub version: Option<String>,
 }
