@@ -56,6 +56,8 @@ pub mod annotations {
     pub const CREATOR_EMAIL: &str = "butler.butlerlabs.dev/creator-email";
     /// E-mail of whoever a cluster counts towards.
     pub const OWNER: &str = "butler.butlerlabs.dev/owner";
+    /// On a namespace that was there before its team: it stays when the team goes.
+    pub const ADOPTED: &str = "butler.butlerlabs.dev/adopted";
     /// Asks for one more try of a Failed object; any new value counts.
     pub const RETRY: &str = "butler.butlerlabs.dev/retry";
 }

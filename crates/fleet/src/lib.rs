@@ -15,3 +15,5 @@ pub mod cluster;
 
 mod bootstrap;
 pub mod names;
+pub mod network;
+mod support;

@@ -223,6 +223,9 @@ pub struct NetworkPoolStatus {
     /// How scattered the free addresses are, in percent.
     #[schemars(range(min = 0, max = 100))]
     pub fragmentation_percent: Option<i32>,
+    /// Who has which addresses. Written here first, in one write, and told to the IPAllocation after.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<Grant>,
     /// Addresses the management cluster itself uses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["ip"]))]
@@ -243,6 +246,20 @@ pub struct NetworkPoolStatus {
     /// What stands in the way, for example of its deletion.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blockers: Vec<Blocker>,
+}
+
+/// Addresses that an IPAllocation has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Grant {
+    /// Name of the IPAllocation.
+    pub name: String,
+    /// UID of the IPAllocation: a namesake that comes later has no right to them.
+    pub uid: String,
+    /// First address.
+    pub start: String,
+    /// Last address.
+    pub end: String,
 }
 
 /// Addresses from start to end, both included.

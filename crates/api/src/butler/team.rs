@@ -8,7 +8,7 @@ use serde_with_macros::skip_serializing_none;
 
 use crate::{
     rules,
-    shared::{Condition, LocalRef, Quantity},
+    shared::{Blocker, Condition, LocalRef, Quantity},
     string_enum::string_enum,
 };
 
@@ -283,6 +283,9 @@ pub struct TeamStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
+    /// What stands in the way, for example of its deletion.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blockers: Vec<Blocker>,
     /// When the phase last changed.
     pub last_transition_time: Option<Time>,
 }

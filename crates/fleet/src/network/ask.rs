@@ -1,0 +1,257 @@
+//! What a cluster asks of the pools, and how it reads the answer.
+
+use std::sync::Arc;
+
+use butler_api::butler::ip_allocation::{AllocationType, IpAllocationSpec};
+use butler_api::butler::provider_config::{AllocationMode, NetworkMode, ProviderNetwork};
+use butler_api::butler::tenant_cluster::{LoadBalancerProvider, TenantClusterSpec};
+use butler_api::butler::{IPAllocation, NetworkPool, ProviderConfig, TenantCluster};
+use butler_api::names::{SYSTEM_NAMESPACE, finalizers, labels};
+use butler_api::shared::{Blocker, BlockerOwner, LocalRef, NamespacedRef};
+use kube::ResourceExt;
+use runtime::Key;
+
+use super::layout::{Layout, grants_of};
+use super::plan::told_range;
+use super::space::Space;
+use super::{infrastructure, report};
+use crate::blockers::blocker;
+
+/// Load balancer addresses of a cluster when nobody says a number.
+const DEFAULT_SIZE: i32 = 8;
+
+/// The allocations a cluster should have: one for load balancers where its provider takes addresses from pools, else none.
+///
+/// `spec` is the cluster's, complete; `pools` are all there are; `existing` is what there is under the names given here.
+/// What has its addresses stays as it is. What still waits moves to a pool that has room: its `poolRef` then differs from
+/// the existing one's, which is to be deleted first.
+pub fn wanted_allocations(
+    cluster: &TenantCluster,
+    spec: &TenantClusterSpec,
+    provider: &ProviderConfig,
+    pools: &[Arc<NetworkPool>],
+    existing: &[Arc<IPAllocation>],
+) -> Result<Vec<IPAllocation>, Vec<Blocker>> {
+    let Some(network) = provider.spec.network.as_ref().filter(|network| network.mode == NetworkMode::Ipam) else {
+        return Ok(Vec::new());
+    };
+    let balancer = spec.addons.load_balancer.as_ref().and_then(|addon| addon.provider);
+    if spec.load_balancer_addresses().is_some() || balancer == Some(LoadBalancerProvider::None) {
+        return Ok(Vec::new());
+    }
+    let (name, home) = (load_balancer_name(cluster), home(provider));
+    let known = existing.iter().find(|known| known.name_any() == name && known.namespace().as_ref() == Some(&home));
+    if let Some(known) = known.filter(|known| told_range(known).is_some()) {
+        return Ok(vec![allocation(cluster, &name, &home, known.spec.clone())]);
+    }
+    let size = size(spec, network).map_err(|blocker| vec![blocker])?;
+    let usable = provider_pools(provider, pools);
+    let fits = |pool: &Arc<NetworkPool>| free(pool, pools).largest() >= u64::try_from(size).unwrap_or(u64::MAX);
+    let asked = known.and_then(|known| usable.iter().find(|pool| pool.name_any() == known.spec.pool_ref.name));
+    let with_room = asked.filter(|pool| fits(pool)).or_else(|| usable.iter().find(|pool| fits(pool)));
+    // Where nobody has room it waits in line, so that who came first is served first.
+    let chosen = with_room.or(asked).or(usable.first());
+    let Some(pool) = chosen else { return Err(vec![no_pool(network)]) };
+    let spec = IpAllocationSpec {
+        pool_ref: LocalRef { name: pool.name_any() },
+        tenant_cluster_ref: NamespacedRef {
+            name: cluster.name_any(),
+            namespace: cluster.namespace().unwrap_or_default(),
+        },
+        type_: AllocationType::LoadBalancer,
+        count: Some(size),
+        pinned_range: None,
+    };
+    Ok(vec![allocation(cluster, &name, &home, spec)])
+}
+
+/// Name of the allocation with a cluster's load balancer addresses.
+pub fn load_balancer_name(cluster: &TenantCluster) -> String {
+    let uid: String = cluster.uid().unwrap_or_default().chars().take(8).collect();
+    format!("{}-{uid}-lb", cluster.name_any())
+}
+
+/// The addresses an allocation has, as first-last, or what it waits for.
+pub fn granted_range(allocation: &IPAllocation) -> Result<String, Vec<Blocker>> {
+    if let Some(run) = told_range(allocation) {
+        return Ok(run.to_string());
+    }
+    let told = allocation.status.as_ref().map(|status| status.blockers.clone()).unwrap_or_default();
+    Err(if told.is_empty() { vec![report::pending(&allocation.name_any())] } else { told })
+}
+
+/// The pools of a provider that give addresses, the lowest priority number first.
+pub fn provider_pools<'a>(provider: &ProviderConfig, pools: &'a [Arc<NetworkPool>]) -> Vec<&'a Arc<NetworkPool>> {
+    let home = home(provider);
+    let mut named = provider.spec.network.as_ref().map(|network| network.pool_refs.clone()).unwrap_or_default();
+    named.sort_by_key(|reference| reference.priority);
+    let find =
+        |name: &str| pools.iter().find(|pool| pool.name_any() == name && pool.namespace().as_ref() == Some(&home));
+    let found = named.iter().filter_map(|reference| find(&reference.name));
+    found.filter(|pool| pool.metadata.deletion_timestamp.is_none()).collect()
+}
+
+/// What a pool can still give, beside all the others.
+pub fn free(pool: &NetworkPool, pools: &[Arc<NetworkPool>]) -> Space {
+    let Some(layout) = Layout::of(&pool.spec) else { return Space::default() };
+    let others: Vec<_> = pools.iter().filter(|other| Key::of(&***other) != Key::of(pool)).cloned().collect();
+    let used = pool.status.as_ref().map(|status| status.infrastructure_allocations.as_slice()).unwrap_or_default();
+    layout.free(grants_of(pool), &others, &infrastructure::space(used))
+}
+
+/// How many addresses clusters of a provider get when they do not say.
+pub fn default_size(network: &ProviderNetwork) -> i32 {
+    let Some(balancers) = &network.load_balancer else { return DEFAULT_SIZE };
+    match balancers.allocation_mode {
+        AllocationMode::Static => balancers.default_pool_size,
+        AllocationMode::Elastic => balancers.initial_pool_size,
+    }
+}
+
+fn size(spec: &TenantClusterSpec, network: &ProviderNetwork) -> Result<i32, Blocker> {
+    let most = network.quota_per_tenant.as_ref().and_then(|quota| quota.max_load_balancer_ips).unwrap_or(i32::MAX);
+    match spec.networking.lb_pool_size {
+        None => Ok(default_size(network).min(most)),
+        Some(size) if size <= most => Ok(size),
+        Some(size) => {
+            let message =
+                format!("{size} load balancer addresses are asked for, and the provider allows a cluster {most}");
+            let remedy = format!("set spec.networking.lbPoolSize to {most} or less");
+            Err(blocker("AddressQuotaExceeded", message, BlockerOwner::User, remedy))
+        }
+    }
+}
+
+fn no_pool(network: &ProviderNetwork) -> Blocker {
+    let evidence =
+        network.pool_refs.iter().map(|reference| format!("NetworkPool {}", reference.name)).take(16).collect();
+    let message = "none of the provider's pools exists";
+    let remedy = "create one of them, or name others in spec.network.poolRefs of the ProviderConfig";
+    Blocker { evidence, ..blocker("PoolMissing", message, BlockerOwner::PlatformAdmin, remedy) }
+}
+
+/// Pools and their allocations live where the ProviderConfig does.
+fn home(provider: &ProviderConfig) -> String {
+    provider.namespace().unwrap_or_else(|| SYSTEM_NAMESPACE.to_owned())
+}
+
+fn allocation(cluster: &TenantCluster, name: &str, home: &str, spec: IpAllocationSpec) -> IPAllocation {
+    let entries = [
+        (labels::MANAGED_BY, labels::MANAGED_BY_BUTLER),
+        (labels::TENANT, &cluster.name_any()),
+        (labels::SOURCE_NAMESPACE, &cluster.namespace().unwrap_or_default()),
+        (labels::SOURCE_NAME, &cluster.name_any()),
+        (labels::NETWORK_POOL, &spec.pool_ref.name),
+        (labels::ALLOCATION_TYPE, spec.type_.as_str()),
+    ];
+    let labels = entries.map(|(label, value)| (label.to_owned(), value.to_owned())).into();
+    let mut allocation = IPAllocation::new(name, spec);
+    allocation.metadata.namespace = Some(home.to_owned());
+    allocation.metadata.labels = Some(labels);
+    // Held from the beginning, which saves a write.
+    allocation.metadata.finalizers = Some(vec![finalizers::IP_ALLOCATION.to_owned()]);
+    allocation
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn object<K: serde::de::DeserializeOwned>(kind: &str, name: &str, rest: Value) -> K {
+        let mut object = json!({
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": kind,
+            "metadata": {"name": name, "namespace": "butler-system", "uid": "0123456789"},
+        });
+        object.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        serde_json::from_value(object).unwrap()
+    }
+
+    fn cluster(networking: Value) -> TenantCluster {
+        object("TenantCluster", "c", json!({"spec": {"networking": networking}}))
+    }
+
+    fn provider(network: Value) -> ProviderConfig {
+        object("ProviderConfig", "here", json!({"spec": {"provider": "local", "network": network}}))
+    }
+
+    /// Two pools: the first full but for so many addresses, the second of so many.
+    fn pools(free: [u8; 2]) -> Vec<Arc<NetworkPool>> {
+        let pool = |(index, free): (usize, u8)| -> Arc<NetworkPool> {
+            let end = format!("10.{index}.0.{}", 20 + free - 1);
+            let ranges = json!([{"start": format!("10.{index}.0.10"), "end": end}]);
+            let grants = json!([{"name": "x", "uid": "x", "start": format!("10.{index}.0.10"), "end": format!("10.{index}.0.19")}]);
+            Arc::new(object(
+                "NetworkPool",
+                ["a", "b"][index],
+                json!({"spec": {"cidr": format!("10.{index}.0.0/24"), "tenantAllocation": {"ranges": ranges}}, "status": {"grants": grants}}),
+            ))
+        };
+        free.into_iter().enumerate().map(pool).collect()
+    }
+
+    fn asked(
+        cluster: &TenantCluster,
+        network: Value,
+        free: [u8; 2],
+        existing: &[Arc<IPAllocation>],
+    ) -> Result<Vec<(String, i32)>, String> {
+        let wanted = wanted_allocations(cluster, &cluster.spec, &provider(network), &pools(free), existing);
+        let told = |one: &IPAllocation| (one.spec.pool_ref.name.clone(), one.spec.count.unwrap());
+        wanted.map(|all| all.iter().map(told).collect()).map_err(|blockers| blockers[0].reason.clone())
+    }
+
+    #[test]
+    fn how_many_and_from_where() {
+        let refs = json!([{"name": "b", "priority": 2}, {"name": "a", "priority": 1}]);
+        let ipam = json!({"mode": "ipam", "poolRefs": refs});
+        let elastic = json!({"mode": "ipam", "poolRefs": refs, "loadBalancer": {"allocationMode": "elastic", "initialPoolSize": 3}});
+        let limited = json!({"mode": "ipam", "poolRefs": refs, "quotaPerTenant": {"maxLoadBalancerIPs": 4}});
+        let lost = json!({"mode": "ipam", "poolRefs": [{"name": "z"}]});
+        let (bare, sized) = (cluster(json!({})), cluster(json!({"lbPoolSize": 5})));
+        let own = cluster(json!({"loadBalancerPool": {"start": "10.9.0.1", "end": "10.9.0.2"}}));
+        let one = |pool: &str, size| Ok(vec![(pool.to_owned(), size)]);
+        for (cluster, network, free, expected) in [
+            (&bare, &json!({"mode": "cloud"}), [20, 20], Ok(vec![])),
+            (&own, &ipam, [20, 20], Ok(vec![])),
+            (&bare, &ipam, [20, 20], one("a", 8)),
+            (&bare, &ipam, [7, 8], one("b", 8)),
+            (&bare, &ipam, [7, 7], one("a", 8)),
+            (&sized, &ipam, [7, 7], one("a", 5)),
+            (&bare, &elastic, [3, 9], one("a", 3)),
+            (&bare, &limited, [9, 9], one("a", 4)),
+            (&sized, &limited, [9, 9], Err("AddressQuotaExceeded".to_owned())),
+            (&bare, &lost, [9, 9], Err("PoolMissing".to_owned())),
+        ] {
+            assert_eq!(asked(cluster, network.clone(), free, &[]), expected, "{network} {free:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_given_stays_and_what_waits_moves() {
+        let ipam = json!({"mode": "ipam", "poolRefs": [{"name": "a"}, {"name": "b"}]});
+        let cluster = cluster(json!({"lbPoolSize": 5}));
+        let name = load_balancer_name(&cluster);
+        assert_eq!(name, "c-01234567-lb");
+        let existing = |status: Value| -> Vec<Arc<IPAllocation>> {
+            let spec = json!({"poolRef": {"name": "a"}, "tenantClusterRef": {"name": "c", "namespace": "t"},
+                "type": "loadbalancer", "count": 2});
+            vec![Arc::new(object("IPAllocation", &name, json!({"spec": spec, "status": status})))]
+        };
+        let has = existing(json!({"phase": "Allocated", "startAddress": "10.0.0.1", "endAddress": "10.0.0.2"}));
+        let waits = existing(json!({"phase": "Pending", "blockers": [{"reason": "PoolExhausted", "message": "full"}]}));
+        for (existing, free, expected) in [
+            (&has, [0, 9], ("a", 2)),
+            (&waits, [9, 9], ("a", 5)),
+            (&waits, [1, 9], ("b", 5)),
+            (&waits, [1, 1], ("a", 5)),
+        ] {
+            let found = asked(&cluster, ipam.clone(), free, existing).unwrap();
+            assert_eq!(found, [(expected.0.to_owned(), expected.1)], "{free:?}");
+        }
+        assert_eq!(granted_range(&has[0]), Ok("10.0.0.1-10.0.0.2".to_owned()));
+        assert_eq!(granted_range(&waits[0]).unwrap_err()[0].reason, "PoolExhausted");
+        assert_eq!(granted_range(&existing(json!({}))[0]).unwrap_err()[0].reason, "AddressesPending");
+    }
+}
