@@ -16,4 +16,6 @@ pub mod cluster;
 mod bootstrap;
 pub mod names;
 pub mod network;
+pub mod provider_config;
 mod support;
+pub mod team;

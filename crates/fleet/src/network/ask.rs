@@ -44,7 +44,7 @@ pub fn wanted_allocations(
     if let Some(known) = known.filter(|known| told_range(known).is_some()) {
         return Ok(vec![allocation(cluster, &name, &home, known.spec.clone())]);
     }
-    let size = size(spec, network).map_err(|blocker| vec![blocker])?;
+    let size = size(spec, network).map_err(|blocker| vec![*blocker])?;
     let usable = provider_pools(provider, pools);
     let fits = |pool: &Arc<NetworkPool>| free(pool, pools).largest() >= u64::try_from(size).unwrap_or(u64::MAX);
     let asked = known.and_then(|known| usable.iter().find(|pool| pool.name_any() == known.spec.pool_ref.name));
@@ -108,7 +108,7 @@ pub fn default_size(network: &ProviderNetwork) -> i32 {
     }
 }
 
-fn size(spec: &TenantClusterSpec, network: &ProviderNetwork) -> Result<i32, Blocker> {
+fn size(spec: &TenantClusterSpec, network: &ProviderNetwork) -> Result<i32, Box<Blocker>> {
     let most = network.quota_per_tenant.as_ref().and_then(|quota| quota.max_load_balancer_ips).unwrap_or(i32::MAX);
     match spec.networking.lb_pool_size {
         None => Ok(default_size(network).min(most)),
@@ -117,7 +117,7 @@ fn size(spec: &TenantClusterSpec, network: &ProviderNetwork) -> Result<i32, Bloc
             let message =
                 format!("{size} load balancer addresses are asked for, and the provider allows a cluster {most}");
             let remedy = format!("set spec.networking.lbPoolSize to {most} or less");
-            Err(blocker("AddressQuotaExceeded", message, BlockerOwner::User, remedy))
+            Err(Box::new(blocker("AddressQuotaExceeded", message, BlockerOwner::User, remedy)))
         }
     }
 }

@@ -113,7 +113,14 @@ pub(crate) struct Decision {
     /// What is left.
     pub(crate) free: Space,
     pub(crate) trouble: Trouble,
-    waiting: BTreeMap<String, (AllocationPhase, Blocker)>,
+    waiting: BTreeMap<String, Wait>,
+}
+
+/// What an allocation that has to wait is called, and what it waits for.
+type Wait = Box<(AllocationPhase, Blocker)>;
+
+fn pending(blocker: Blocker) -> Wait {
+    Box::new((AllocationPhase::Pending, blocker))
 }
 
 fn decide(observed: &Observed, pool: &NetworkPool) -> Decision {
@@ -150,9 +157,9 @@ fn decide(observed: &Observed, pool: &NetworkPool) -> Decision {
             continue;
         }
         let answer = if pool_leaves {
-            Err((AllocationPhase::Pending, report::pool_leaves(&observed.name)))
+            Err(pending(report::pool_leaves(&observed.name)))
         } else if observed.orphans.contains(&uid(allocation)) {
-            Err((AllocationPhase::Pending, report::cluster_missing(allocation)))
+            Err(pending(report::cluster_missing(allocation)))
         } else {
             choose(allocation, pool, layout.as_ref(), &free, &grants)
         };
@@ -179,10 +186,10 @@ fn choose(
     layout: Option<&Layout>,
     free: &Space,
     grants: &[Grant],
-) -> Result<Run, (AllocationPhase, Blocker)> {
+) -> Result<Run, Wait> {
     let Some(pinned) = &allocation.spec.pinned_range else {
         let count = wanted_count(allocation, pool);
-        let exhausted = || (AllocationPhase::Pending, report::exhausted(pool, count, free, layout));
+        let exhausted = || pending(report::exhausted(pool, count, free, layout));
         return free.best_fit(count).ok_or_else(exhausted);
     };
     let run = Run::read(&pinned.start_address, &pinned.end_address);
@@ -192,9 +199,9 @@ fn choose(
             let has =
                 |grant: &&Grant| range_of(grant).is_some_and(|had| !Space::from(had).shared(&run.into()).is_empty());
             let owners = grants.iter().filter(has).map(|grant| grant.name.clone()).collect();
-            Err((AllocationPhase::Pending, report::pinned_taken(pool, run, owners)))
+            Err(pending(report::pinned_taken(pool, run, owners)))
         }
-        _ => Err((AllocationPhase::Failed, report::pinned_outside(pool, pinned))),
+        _ => Err(Box::new((AllocationPhase::Failed, report::pinned_outside(pool, pinned)))),
     }
 }
 
@@ -214,7 +221,7 @@ fn answer(
     allocation: &Arc<IPAllocation>,
     written: Option<Run>,
     decided: Option<Run>,
-    waits_for: Option<&(AllocationPhase, Blocker)>,
+    waits_for: Option<&Wait>,
 ) -> Option<Step> {
     let this = || Arc::clone(allocation);
     if is_leaving(allocation) {
@@ -234,7 +241,7 @@ fn answer(
     }
     match (written, waits_for) {
         (Some(run), _) => tell(allocation, told_allocated(allocation, run, observed.now)),
-        (None, Some((phase, blocker))) => tell(allocation, told_waiting(allocation, *phase, blocker, observed.now)),
+        (None, Some(wait)) => tell(allocation, told_waiting(allocation, wait.0, &wait.1, observed.now)),
         (None, None) => None,
     }
 }
