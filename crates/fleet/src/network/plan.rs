@@ -231,9 +231,7 @@ fn answer(
             (Some(_), true) => tell(allocation, told_released(allocation, observed.now)),
         };
     }
-    let made_by = allocation.labels().get(MANAGED_BY).map(String::as_str);
-    let is_ours = written.is_some() || made_by == Some(MANAGED_BY_BUTLER);
-    if observed.orphans.contains(&uid(allocation)) && is_ours {
+    if is_useless(observed, allocation, written.is_some()) {
         return Some(Step::Delete(this()));
     }
     if !is_held(&**allocation, IP_ALLOCATION) {
@@ -253,12 +251,21 @@ fn without_pool(observed: &Observed) -> Vec<Step> {
         leaving if is_leaving(leaving) => {
             is_held(&**leaving, IP_ALLOCATION).then(|| Step::Release(Arc::clone(leaving)))
         }
-        orphan if observed.orphans.contains(&uid(orphan)) => Some(Step::Delete(Arc::clone(orphan))),
+        useless if is_useless(observed, useless, told_range(useless).is_some()) => {
+            Some(Step::Delete(Arc::clone(useless)))
+        }
         // What it has stays its own.
         served if told_range(served).is_some() => None,
         asking => tell(asking, told_waiting(asking, AllocationPhase::Pending, &blocker, observed.now)),
     };
     observed.allocations.iter().filter_map(step).collect()
+}
+
+/// Whether an allocation is to go because its cluster is gone. Who asked by hand may be about to make the cluster, so what
+/// has no addresses yet is left alone.
+fn is_useless(observed: &Observed, allocation: &IPAllocation, has_addresses: bool) -> bool {
+    let made_by = allocation.labels().get(MANAGED_BY).map(String::as_str);
+    observed.orphans.contains(&uid(allocation)) && (has_addresses || made_by == Some(MANAGED_BY_BUTLER))
 }
 
 fn tell(allocation: &Arc<IPAllocation>, status: IpAllocationStatus) -> Option<Step> {

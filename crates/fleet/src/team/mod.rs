@@ -8,7 +8,8 @@ mod roles;
 
 use std::sync::Arc;
 
-use butler_api::butler::{ButlerConfig, ProviderConfig, Team, TenantCluster};
+use butler_api::butler::tenant_cluster::Resolved;
+use butler_api::butler::{ButlerConfig, ProviderConfig, Team, TenantCluster, TenantClusterSpec};
 use butler_api::names::finalizers::TEAM;
 use butler_api::names::{BUTLER_CONFIG, annotations, labels};
 use k8s_openapi::api::core::v1::Namespace;
@@ -71,7 +72,10 @@ impl TeamController {
         let teams = self.teams.clone();
         self.platform.queue_mapped(queue, move |_| teams.all().iter().map(|team| Key::of(&**team)).collect::<Vec<_>>());
         // A team has the name of its namespace.
-        self.namespaces.queue_mapped(queue, |namespace| [Key::cluster(namespace.name_any())]);
+        let teams = self.teams.clone();
+        self.namespaces.queue_mapped(queue, move |namespace| {
+            Some(Key::cluster(namespace.name_any())).filter(|key| teams.get(key).is_some())
+        });
         self.roles
             .queue_mapped(queue, |role| is_ours(role).then(|| Key::cluster(role.namespace().unwrap_or_default())));
         self.bindings.queue_mapped(queue, |binding| {
@@ -79,11 +83,7 @@ impl TeamController {
         });
         let waiting = queue.clone();
         self.clusters.on_change(move |before, after| {
-            let counts = |cluster: &Arc<TenantCluster>| {
-                let chosen = cluster.status.as_ref().and_then(|status| status.resolved.clone());
-                (cluster.spec.clone(), chosen)
-            };
-            if before.map(counts) != after.map(counts) {
+            if before.map(what_counts) != after.map(what_counts) {
                 let keys = |cluster: &Arc<TenantCluster>| [team_name(cluster), cluster.namespace().unwrap_or_default()];
                 before.into_iter().chain(after).flat_map(keys).for_each(|name| waiting.add(Key::cluster(name)));
             }
@@ -201,6 +201,11 @@ impl Reconcile for TeamController {
         }
         Ok(Next::Rest)
     }
+}
+
+/// What of a cluster its team is interested in: all that it uses is decided by these.
+fn what_counts(cluster: &Arc<TenantCluster>) -> (&TenantClusterSpec, Option<&Resolved>) {
+    (&cluster.spec, cluster.status.as_ref().and_then(|status| status.resolved.as_ref()))
 }
 
 fn is_ours<K: Resource>(object: &K) -> bool {
