@@ -119,7 +119,7 @@ impl Applier {
 /// What has to be written: nothing when the object is as it should be. Pure.
 pub fn changed<K>(observed: Option<&K>, mut desired: K) -> Result<Option<K>, Failure>
 where
-    K: Resource<DynamicType = ()> + Serialize,
+    K: Resource + Serialize,
 {
     let wanted = encode(&desired)?;
     let digest = fingerprint(&wanted);
