@@ -304,7 +304,12 @@ async fn what_cannot_be_is_said_with_a_way_out() {
         ("no-port", on_port(10257), "PortTaken"),
         ("no-store", with(json!({"dataStore": "missing"})), "DataStoreMissing"),
         ("no-version", with(json!({"kubernetes": {"version": "v1.99.0"}})), "VersionUnsupported"),
-        ("no-ingress", with(json!({"controlPlane": {"ingress": {"hostname": "a.example.com"}}})), "FieldUnsupported"),
+        ("no-host", with(json!({"controlPlane": {"ingress": {}}})), "FieldInvalid"),
+        (
+            "no-gateway-api",
+            with(json!({"controlPlane": {"gateway": {"hostname": "a.example.com", "parentRefs": [{"name": "edge"}]}}})),
+            "RouteUnknown",
+        ),
         (
             "no-argument",
             with(json!({"controlPlane": {"deployment": {"extraArgs": {"apiServer": ["--etcd-prefix=/x"]}}}})),

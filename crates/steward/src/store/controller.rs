@@ -71,13 +71,17 @@ impl DataStoreController {
         watches.synced().await;
         controller.stores.queue_each(&queue);
         let default = controller.settings.default_data_store.clone();
-        let used = move |tenant: &TenantControlPlane| store_of(tenant, default.as_deref());
+        let used = move |tenant: &Arc<TenantControlPlane>| stores_of(tenant, default.as_deref());
         let wanting = queue.clone();
         // Its tenants come and go; what else happens to them is none of its business.
         controller.tenants.on_change(move |before, after| {
-            let (before, after) = (before.and_then(|t| used(t)), after.and_then(|t| used(t)));
+            let (before, after) = (before.map(&used), after.map(&used));
             if before != after {
-                before.into_iter().chain(after).for_each(|name| wanting.add_after(Key::cluster(name), GATHERING));
+                before
+                    .into_iter()
+                    .chain(after)
+                    .flatten()
+                    .for_each(|name| wanting.add_after(Key::cluster(name), GATHERING));
             }
         });
         let (stores, home) = (controller.stores.clone(), controller.settings.namespace.clone());
@@ -92,10 +96,14 @@ impl DataStoreController {
     fn tenants_of(&self, store: &str) -> Vec<Tenant> {
         let default = self.settings.default_data_store.as_deref();
         let all = self.tenants.all();
-        let mine = all.iter().filter(|tenant| store_of(tenant, default).as_deref() == Some(store));
+        let mine = all.iter().filter(|tenant| stores_of(tenant, default).iter().any(|name| name == store));
         mine.map(|tenant| {
+            // Only the main store counts what a tenant keeps.
+            let is_main = main_store_of(tenant, default).as_deref() == Some(store);
             let storage = tenant.status.as_ref().and_then(|status| status.storage.as_ref());
-            let setup = storage.and_then(|storage| storage.setup.clone()).filter(|setup| setup.last_update.is_some());
+            let setup = storage
+                .and_then(|storage| storage.setup.clone())
+                .filter(|setup| is_main && setup.last_update.is_some());
             let place = setup.and_then(|setup| Some(Place { schema: setup.schema?, user: setup.user? }));
             Tenant { key: Key::of(&**tenant), uid: tenant.uid().unwrap_or_default(), place }
         })
@@ -162,8 +170,16 @@ impl Reconcile for DataStoreController {
     }
 }
 
+/// All DataStores a control plane uses, or has used and not cleared yet.
+pub(crate) fn stores_of(tenant: &TenantControlPlane, default: Option<&str>) -> Vec<String> {
+    let wanted = tenant.spec.data_store_overrides.iter().map(|wanted| wanted.data_store.clone());
+    let storage = tenant.status.as_ref().and_then(|status| status.storage.as_ref());
+    let known = storage.into_iter().flat_map(|storage| &storage.overrides).map(|known| known.data_store_name.clone());
+    main_store_of(tenant, default).into_iter().chain(wanted).chain(known).collect()
+}
+
 /// The DataStore of a control plane, if it shares one.
-fn store_of(tenant: &TenantControlPlane, default: Option<&str>) -> Option<String> {
+pub(crate) fn main_store_of(tenant: &TenantControlPlane, default: Option<&str>) -> Option<String> {
     if tenant.spec.etcd.is_some() {
         return None;
     }

@@ -14,6 +14,7 @@ use futures::future::BoxFuture;
 use pki::Secret;
 
 pub use controller::DataStoreController;
+pub(crate) use controller::{main_store_of, stores_of};
 pub use etcd::Etcd;
 pub use resolve::{references, resolve};
 pub use usage::Usages;

@@ -16,13 +16,14 @@ use runtime::{Failure, Retry, add_finalizer, remove_finalizer};
 
 use super::TenantController;
 use super::client::client;
-use super::observed::{Observed, Store};
+use super::observed::{Observed, Shared, Store};
 use super::plan::{Step, store_authority};
 use super::report::Done;
-use super::{joining, support};
+use super::{joining, route, support};
 use crate::credentials::{ISSUED_FOR, Issued, Issuer, Leaf, NOT_AFTER, RENEW_AT, Root, Roots};
 use crate::inside;
 use crate::names;
+use crate::store::StoreError;
 use crate::workload::metadata;
 
 /// What is put into a tenant takes a fraction of a second.
@@ -82,6 +83,16 @@ impl TenantController {
                     })?;
                 Ok(written.map(|object| self.services.wrote(object)).is_some())
             }
+            Step::Ingress(ingress) => {
+                let written = self.applier.apply(observed.ingress.as_deref(), (**ingress).clone()).await?;
+                Ok(written.map(|object| self.ingresses.wrote(object)).is_some())
+            }
+            Step::DropIngress => match &observed.ingress {
+                Some(ingress) => self.applier.delete(&self.applier.api(namespace), &**ingress).await.map(|()| false),
+                None => Ok(false),
+            },
+            Step::Route(route) => self.publish(observed, route, done).await,
+            Step::DropRoute(route) => self.unpublish(observed, route, done).await,
             Step::Deployment(deployment) => {
                 let written = self.applier.apply(observed.deployment.as_deref(), (**deployment).clone()).await?;
                 Ok(written.map(|object| self.deployments.wrote(object)).is_some())
@@ -100,6 +111,10 @@ impl TenantController {
             },
             Step::SetUpStore | Step::ClearStore => {
                 self.change_store(observed, step, done).await;
+                Ok(false)
+            }
+            Step::SetUpOverride(store) | Step::ClearOverride(store) => {
+                self.change_override(observed, step, store, done).await;
                 Ok(false)
             }
             Step::Configure(wanted) => {
@@ -193,16 +208,33 @@ impl TenantController {
     /// Makes or removes a place in the shared store. A store that does not answer is said, and asked again later.
     async fn change_store(&self, observed: &Observed, step: &Step, done: &mut Done) {
         let Store::Shared(shared) = &observed.store else { return };
-        let place = observed.place();
-        let outcome = match (self.drivers.get(shared.kind), step) {
-            (Ok(driver), Step::SetUpStore) => driver.ensure(&shared.access, &place).await,
-            (Ok(driver), _) => driver.remove(&shared.access, &place).await,
-            (Err(error), _) => Err(error),
-        };
-        match (outcome, step) {
+        match (self.change_place(observed, shared, *step == Step::SetUpStore).await, step) {
             (Ok(()), Step::SetUpStore) => done.store_set_up = true,
             (Ok(()), _) => done.store_cleared = true,
             (Err(error), _) => done.blockers.push(support::store_trouble(&error)),
+        }
+    }
+
+    /// The same in a store of single resources.
+    async fn change_override(&self, observed: &Observed, step: &Step, store: &str, done: &mut Done) {
+        let is_made = matches!(step, Step::SetUpOverride(_));
+        let outcome = match observed.overrides.get(store) {
+            Some(Ok(shared)) => self.change_place(observed, shared, is_made).await,
+            Some(Err(error)) => Err(error.clone()),
+            None => return,
+        };
+        match outcome {
+            Ok(()) if is_made => drop(done.overrides_set_up.insert(store.to_owned())),
+            Ok(()) => drop(done.overrides_cleared.insert(store.to_owned())),
+            Err(error) => done.blockers.push(support::store_trouble(&error)),
+        }
+    }
+
+    async fn change_place(&self, observed: &Observed, shared: &Shared, is_made: bool) -> Result<(), StoreError> {
+        let (driver, place) = (self.drivers.get(shared.kind)?, observed.place());
+        match is_made {
+            true => driver.ensure(&shared.access, &place).await,
+            false => driver.remove(&shared.access, &place).await,
         }
     }
 
@@ -252,8 +284,10 @@ fn unmade(error: &PkiError) -> Failure {
 
 /// A failed pass as a blocker.
 pub(super) fn failed(observed: &Observed, failure: &Failure) -> Blocker {
-    if failure.reason == PORT_TAKEN {
-        return support::port_taken(observed, &failure.message);
+    match failure.reason {
+        PORT_TAKEN => return support::port_taken(observed, &failure.message),
+        route::UNKNOWN => return support::route_unknown(&failure.message),
+        _ => {}
     }
     Blocker {
         reason: failure.reason.to_owned(),

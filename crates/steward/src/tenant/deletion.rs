@@ -2,7 +2,7 @@
 
 use super::observed::{Observed, Store};
 use super::plan::{Plan, Step};
-use super::support;
+use super::{overrides, support};
 use crate::credentials::Root;
 use crate::names;
 
@@ -20,6 +20,15 @@ pub(super) fn plan(observed: &Observed) -> Plan {
     if observed.etcd.stateful_set.is_some() || observed.etcd.has_remains {
         plan.steps.push(Step::DropEtcd);
         plan.blockers.push(support::waiting("EtcdStopping", "its etcd and the volumes of it are being removed"));
+        return plan;
+    }
+    for known in overrides::recorded(observed) {
+        match observed.overrides.get(&known.data_store_name) {
+            Some(Err(error)) => plan.blockers.push(support::store_trouble(error)),
+            _ => plan.steps.push(Step::ClearOverride(known.data_store_name.clone())),
+        }
+    }
+    if !overrides::recorded(observed).is_empty() {
         return plan;
     }
     let storage = observed.tenant.status.as_ref().and_then(|status| status.storage.as_ref());

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use butler_api::shared::{Blocker, BlockerOwner, ServiceType};
 
 use super::observed::Observed;
+use crate::workload;
 
 /// Where an API server is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,11 @@ pub(super) fn endpoint(observed: &Observed) -> Result<Endpoint, Box<Blocker>> {
     let Some(inside) = observed.cluster_address() else {
         return Err(waiting("ServicePending", "the Service has no address in the management cluster yet", None));
     };
+    if let Some((host, port)) = workload::published(&spec.control_plane) {
+        let fixed = profile.advertise_address.as_ref().or(profile.address.as_ref());
+        let address = fixed.cloned().or_else(|| balanced(observed)).filter(|address| address.parse::<IpAddr>().is_ok());
+        return Ok(Endpoint { host, port, advertised: address.unwrap_or_else(|| inside.to_owned()) });
+    }
     let port = match kind {
         ServiceType::NodePort => {
             node_port(observed).ok_or_else(|| waiting("NodePortPending", "the Service has no node port yet", None))?

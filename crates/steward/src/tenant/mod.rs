@@ -9,12 +9,14 @@ mod joining;
 mod leaves;
 mod news;
 mod observed;
+mod overrides;
 mod plan;
 mod report;
+mod route;
 mod support;
 mod taken;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use butler_api::butler::ButlerConfig;
@@ -23,6 +25,7 @@ use butler_api::shared::BlockerOwner;
 use butler_api::steward::{DataStore, TenantControlPlane};
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim, Pod, Secret, Service};
+use k8s_openapi::api::networking::v1::Ingress;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::{Api, Resource, ResourceExt};
 use parking_lot::Mutex;
@@ -36,7 +39,7 @@ pub use taken::{Taken, secret_names};
 
 use crate::credentials::content_digest;
 use crate::inside::approval::Approvers;
-use crate::store::{Drivers, StoreError, Usages, references, resolve};
+use crate::store::{Drivers, StoreError, Usages, main_store_of, references, resolve, stores_of};
 use crate::{Settings, names};
 
 /// Rounds of observe, plan and act in one pass. A new control plane takes six.
@@ -61,6 +64,7 @@ pub struct TenantController {
     stores: Watched<DataStore>,
     secrets: Watched<Secret>,
     services: Watched<Service>,
+    ingresses: Watched<Ingress>,
     deployments: Watched<Deployment>,
     stateful_sets: Watched<StatefulSet>,
     budgets: Watched<PodDisruptionBudget>,
@@ -88,6 +92,7 @@ impl TenantController {
             stores: watches.of(),
             secrets: watches.of(),
             services: watches.of(),
+            ingresses: watches.of(),
             deployments: watches.of(),
             stateful_sets: watches.of(),
             budgets: watches.of(),
@@ -107,6 +112,7 @@ impl TenantController {
         self.tenants.queue_each(queue);
         self.secrets.queue_controller::<TenantControlPlane>(queue);
         self.services.queue_controller::<TenantControlPlane>(queue);
+        self.ingresses.queue_controller::<TenantControlPlane>(queue);
         self.deployments.queue_controller::<TenantControlPlane>(queue);
         self.stateful_sets.queue_controller::<TenantControlPlane>(queue);
         self.budgets.queue_controller::<TenantControlPlane>(queue);
@@ -114,6 +120,7 @@ impl TenantController {
         self.claims.queue_mapped(queue, labelled);
         self.queue_nameless(&self.secrets, queue);
         self.queue_nameless(&self.services, queue);
+        self.queue_nameless(&self.ingresses, queue);
         self.queue_nameless(&self.deployments, queue);
         self.queue_nameless(&self.stateful_sets, queue);
         self.queue_nameless(&self.budgets, queue);
@@ -166,15 +173,13 @@ impl TenantController {
         if stores.is_empty() {
             return Vec::new();
         }
-        let uses = |tenant: &TenantControlPlane| self.store_name(tenant).is_some_and(|name| stores.contains(&name));
+        let default = self.settings.default_data_store.as_deref();
+        let uses = |tenant: &TenantControlPlane| stores_of(tenant, default).iter().any(|name| stores.contains(name));
         self.tenants.all().iter().filter(|tenant| uses(tenant)).map(|tenant| Key::of(&**tenant)).collect()
     }
 
     fn store_name(&self, tenant: &TenantControlPlane) -> Option<String> {
-        if tenant.spec.etcd.is_some() {
-            return None;
-        }
-        tenant.spec.data_store.clone().or_else(|| self.settings.default_data_store.clone())
+        main_store_of(tenant, self.settings.default_data_store.as_deref())
     }
 
     fn observe(&self, key: &Key) -> Option<Observed> {
@@ -198,6 +203,10 @@ impl TenantController {
             taken::own(self.secrets.get(&Key::new(namespace, name)), &uid, &mut taken);
         }
         let service = taken::own(self.services.get(key), &uid, &mut taken);
+        let publishes = tenant.spec.control_plane.ingress.is_some();
+        let mut others_ingress = Vec::new();
+        let ingress = taken::own(self.ingresses.get(key), &uid, &mut others_ingress);
+        taken.extend(others_ingress.into_iter().filter(|_| publishes));
         let deployment = taken::own(self.deployments.get(key), &uid, &mut taken);
         let budget = taken::own(self.budgets.get(key), &uid, &mut taken);
         let mut own_etcd_parts = OwnEtcd { has_remains: etcd_remains, ..OwnEtcd::default() };
@@ -213,12 +222,14 @@ impl TenantController {
         Some(Observed {
             secrets: self.secrets.owned_by(&uid).into_iter().map(|secret| (secret.name_any(), secret)).collect(),
             service,
+            ingress,
             deployment,
             budget,
             pods: pods("control-plane"),
             etcd: own_etcd_parts,
             taken,
             store: self.store(&tenant),
+            overrides: self.overrides(&tenant),
             usage: self.usages.of(&uid),
             node_addresses: self.node_addresses(),
             platform_resources: config.and_then(|config| config.spec.default_control_plane_resources.clone()),
@@ -239,22 +250,33 @@ impl TenantController {
     }
 
     fn shared(&self, tenant: &TenantControlPlane) -> Result<Shared, StoreError> {
-        let trouble = |reason, message: String, remedy: String| StoreError {
-            reason,
-            message,
-            owner: BlockerOwner::PlatformAdmin,
-            remedy,
-        };
         let Some(name) = self.store_name(tenant) else {
-            return Err(trouble(
-                "DataStoreUnnamed",
-                "it names no data store, and Steward has no default one".to_owned(),
-                "set spec.dataStore, or spec.etcd for one of its own".to_owned(),
-            ));
+            return Err(StoreError {
+                reason: "DataStoreUnnamed",
+                message: "it names no data store, and Steward has no default one".to_owned(),
+                owner: BlockerOwner::PlatformAdmin,
+                remedy: "set spec.dataStore, or spec.etcd for one of its own".to_owned(),
+            });
         };
+        self.named(name)
+    }
+
+    /// Stores of single resources, those of before included: they may hold something.
+    fn overrides(&self, tenant: &TenantControlPlane) -> BTreeMap<String, Result<Shared, StoreError>> {
+        let wanted = tenant.spec.data_store_overrides.iter().map(|wanted| &wanted.data_store);
+        let storage = tenant.status.as_ref().and_then(|status| status.storage.as_ref());
+        let known = storage.into_iter().flat_map(|storage| &storage.overrides).map(|known| &known.data_store_name);
+        wanted.chain(known).map(|name| (name.clone(), self.named(name.clone()))).collect()
+    }
+
+    fn named(&self, name: String) -> Result<Shared, StoreError> {
         let Some(store) = self.stores.get(&Key::cluster(name.clone())) else {
-            let message = format!("DataStore {name} does not exist");
-            return Err(trouble("DataStoreMissing", message, format!("create DataStore {name}")));
+            return Err(StoreError {
+                reason: "DataStoreMissing",
+                message: format!("DataStore {name} does not exist"),
+                owner: BlockerOwner::PlatformAdmin,
+                remedy: format!("create DataStore {name}"),
+            });
         };
         let access = resolve(&store, &self.settings.namespace, |key| self.secrets.get(key))?;
         let connection = self.drivers.get(store.spec.driver)?.connection(&access);
@@ -340,8 +362,7 @@ impl TenantController {
         if let Some(failure) = failure {
             return Err(failure);
         }
-        let store_failed =
-            done.blockers.iter().any(|_| plan.steps.iter().any(|s| matches!(s, Step::SetUpStore | Step::ClearStore)));
+        let store_failed = done.blockers.iter().any(|_| plan.steps.iter().any(Step::is_in_store));
         if store_failed {
             return Err(Failure::new(Retry::Backoff, "DataStore", "the data store does not do what it should"));
         }

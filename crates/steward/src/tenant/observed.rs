@@ -9,7 +9,9 @@ use butler_api::steward::data_store::Driver as StoreKind;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::{Pod, Secret, Service};
+use k8s_openapi::api::networking::v1::Ingress;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::taken::Taken;
 use crate::credentials::Root;
@@ -24,6 +26,8 @@ pub struct Observed {
     pub secrets: BTreeMap<String, Arc<Secret>>,
     /// Its Service.
     pub service: Option<Arc<Service>>,
+    /// Its Ingress.
+    pub ingress: Option<Arc<Ingress>>,
     /// Its Deployment.
     pub deployment: Option<Arc<Deployment>>,
     /// Its PodDisruptionBudget.
@@ -36,6 +40,8 @@ pub struct Observed {
     pub taken: Vec<Taken>,
     /// The shared store it uses.
     pub store: Store,
+    /// Stores of single resources, by name: those that are asked for, and those on record.
+    pub overrides: BTreeMap<String, Result<Shared, StoreError>>,
     /// What it keeps in the shared store, as last measured.
     pub usage: Option<(Usage, Timestamp)>,
     /// Addresses of nodes that are ready, for Services of type NodePort.
@@ -109,6 +115,11 @@ impl Observed {
             schema: spec.data_store_schema.clone().unwrap_or_else(own),
             user: spec.data_store_username.clone().unwrap_or_else(own),
         }
+    }
+
+    /// The time, as Kubernetes writes it.
+    pub fn time(&self) -> Time {
+        Time(self.now)
     }
 
     /// One of its Secrets.

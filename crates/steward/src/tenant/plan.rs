@@ -3,19 +3,23 @@
 use std::collections::BTreeMap;
 
 use butler_api::shared::{Blocker, BlockerOwner};
+use butler_api::steward::tenant_control_plane::RouteReport;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::networking::v1::Ingress;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kernel::version::Version;
 use kube::Resource;
+use kube::core::DynamicObject;
 use pki::Authority;
 
 use super::endpoint::{Endpoint, endpoint};
 use super::joining::plan_joining;
 use super::leaves::{admin_secret, leaves};
 use super::observed::{Observed, Store};
-use super::{deletion, inner, joining, report, support, taken};
+use super::{deletion, inner, joining, overrides, report, support, taken};
 use crate::credentials::{Issuer, Leaf, LeafState, Root, RootState, Roots, content_digest};
 use crate::inside;
 use crate::names;
@@ -43,6 +47,14 @@ pub enum Step {
     Issue(Leaf),
     /// Write the Service, of the API server or of etcd.
     Service(Box<Service>),
+    /// Write the Ingress.
+    Ingress(Box<Ingress>),
+    /// Remove the Ingress.
+    DropIngress,
+    /// Write the route of a gateway or of Traefik.
+    Route(Box<DynamicObject>),
+    /// Remove the route.
+    DropRoute(RouteReport),
     /// Write the Deployment.
     Deployment(Box<Deployment>),
     /// Write the StatefulSet of its own etcd.
@@ -53,6 +65,10 @@ pub enum Step {
     DropBudget,
     /// Make a place in the shared store. Its name is on record already.
     SetUpStore,
+    /// Make a place in the store of single resources with this name.
+    SetUpOverride(String),
+    /// Remove the place in the store of single resources with this name.
+    ClearOverride(String),
     /// Put into the tenant what belongs there.
     Configure(Box<inside::Tenant>),
     /// See that machines can join until then, or no more.
@@ -71,6 +87,11 @@ pub enum Step {
 }
 
 impl Step {
+    /// Whether it is done in a data store.
+    pub(super) fn is_in_store(&self) -> bool {
+        matches!(self, Self::SetUpStore | Self::ClearStore | Self::SetUpOverride(_) | Self::ClearOverride(_))
+    }
+
     /// What it is, in a word or two.
     pub fn name(&self) -> &'static str {
         match self {
@@ -83,11 +104,17 @@ impl Step {
             Self::DropRescue(_) => "drop rescue",
             Self::Issue(_) => "issue",
             Self::Service(_) => "service",
+            Self::Ingress(_) => "ingress",
+            Self::DropIngress => "drop ingress",
+            Self::Route(_) => "route",
+            Self::DropRoute(_) => "drop route",
             Self::Deployment(_) => "deployment",
             Self::StatefulSet(_) => "stateful set",
             Self::Budget(_) => "budget",
             Self::DropBudget => "drop budget",
             Self::SetUpStore => "set up store",
+            Self::SetUpOverride(_) => "set up override",
+            Self::ClearOverride(_) => "clear override",
             Self::Configure(_) => "configure",
             Self::Join { .. } => "join",
             Self::ClearStore => "clear store",
@@ -145,7 +172,7 @@ pub fn plan(observed: &Observed) -> Plan {
     if !metadata.finalizers.iter().flatten().any(|finalizer| finalizer == names::FINALIZER) {
         return plan.then(Step::Hold);
     }
-    if let Some(blocker) = taken::blocker(observed) {
+    if let Some(blocker) = taken::blocker(observed.namespace(), &observed.taken) {
         return plan.wait_for(blocker);
     }
     let version = match support::check(observed) {
@@ -162,6 +189,11 @@ pub fn plan(observed: &Observed) -> Plan {
             .then(Step::Service(Box::new(workload::etcd_peer_service(namespace, name, &owner))))
             .then(Step::Service(Box::new(workload::etcd_client_service(namespace, name, &owner))));
     }
+    match workload::ingress(namespace, name, &owner, &observed.tenant.spec) {
+        Some(ingress) => plan.steps.push(Step::Ingress(Box::new(ingress))),
+        None if observed.ingress.is_some() => plan.steps.push(Step::DropIngress),
+        None => {}
+    }
     plan_roots(observed, &mut plan);
     let endpoint = match endpoint(observed) {
         Ok(endpoint) => endpoint,
@@ -170,6 +202,7 @@ pub fn plan(observed: &Observed) -> Plan {
     plan.endpoint = Some(endpoint.clone());
     let Some(roots) = Roots::open(|root| observed.root(root)) else { return plan };
     plan_store(observed, &mut plan);
+    overrides::plan(observed, &mut plan);
     let Some(connection) = connection(observed, &mut plan) else { return plan };
     plan_leaves(observed, &endpoint, &roots, &mut plan);
     if !plan.certificates_ready || !plan.store_ready {
@@ -185,6 +218,7 @@ pub fn plan(observed: &Observed) -> Plan {
         advertised: endpoint.advertised,
         place: observed.place(),
         store: connection,
+        overrides: overrides::servers(observed),
         mounted: mounted(observed),
     };
     if let Err(error) = plan_workload(observed, &wanted, &mut plan) {
@@ -193,7 +227,21 @@ pub fn plan(observed: &Observed) -> Plan {
     if plan.rolled_out && observed.available() > 0 {
         plan_inside(observed, &roots, &mut plan);
     }
+    plan_route(observed, &owner, &mut plan);
     plan
+}
+
+/// The route comes last: its kind may be missing in the management cluster, and nothing else waits for it.
+fn plan_route(observed: &Observed, owner: &OwnerReference, plan: &mut Plan) {
+    let status = observed.tenant.status.as_ref().and_then(|status| status.kubernetes_resources.as_ref());
+    let known = status.and_then(|resources| resources.route.clone());
+    let wanted = workload::route(observed.namespace(), observed.name(), owner, &observed.tenant.spec);
+    let of_another_kind = |known: &RouteReport| {
+        let kind = wanted.as_ref().and_then(|route| Some(route.types.as_ref()?.kind.clone()));
+        kind.as_ref() != Some(&known.kind)
+    };
+    plan.steps.extend(known.filter(of_another_kind).map(Step::DropRoute));
+    plan.steps.extend(wanted.map(|route| Step::Route(Box::new(route))));
 }
 
 /// Authorities and keys: made once, rescued, never overwritten.

@@ -1,19 +1,21 @@
 //! What is told of a control plane.
 
-use butler_api::shared::Blocker;
+use std::collections::BTreeSet;
+
+use butler_api::shared::{Blocker, LocalRef};
 use butler_api::steward::TenantControlPlaneStatus;
 use butler_api::steward::data_store::Driver;
 use butler_api::steward::tenant_control_plane::{
     CertificateReport, Certificates, ConfigMapReport, ControlPlaneState, DataStoreSetup, DeploymentReport, Kubeconfigs,
-    KubernetesResources, ServiceReport, StorageReport, StorageUsage, VersionReport,
+    KubernetesResources, RouteReport, ServiceReport, StorageReport, StorageUsage, VersionReport,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use runtime::{Verdict, blockers_since, conditions_since};
 
-use super::inner;
 use super::observed::{Observed, Store};
 use super::plan::{Plan, Step};
 use super::support::installed;
+use super::{inner, overrides};
 use crate::credentials::{CONTENT, NOT_AFTER, Root};
 use crate::inside;
 use crate::names;
@@ -25,6 +27,14 @@ pub struct Done {
     pub store_set_up: bool,
     /// The shared store has forgotten it.
     pub store_cleared: bool,
+    /// Stores of single resources that have a place for it now.
+    pub overrides_set_up: BTreeSet<String>,
+    /// Stores of single resources that have forgotten it.
+    pub overrides_cleared: BTreeSet<String>,
+    /// The route that was written.
+    pub route: Option<RouteReport>,
+    /// The route that was recorded is gone.
+    pub route_dropped: bool,
     /// What was put into the tenant.
     pub configured: Option<inside::Applied>,
     /// What failed.
@@ -46,7 +56,7 @@ pub fn report(observed: &Observed, plan: &Plan, done: &Done) -> TenantControlPla
         storage: storage(observed, done, before.storage),
         certificates: Some(certificates(observed)),
         kubeconfig: Some(kubeconfigs(observed)),
-        kubernetes_resources: Some(resources(observed, plan, state)),
+        kubernetes_resources: Some(resources(observed, plan, done, state)),
         kubeadmconfig: match &done.configured {
             Some(applied) => Some(ConfigMapReport {
                 configmap_name: Some("kubeadm-config".to_owned()),
@@ -139,7 +149,7 @@ fn storage(observed: &Observed, done: &Done, before: Option<StorageReport>) -> O
     let certificate = certificate(observed, &format!("{}-datastore", observed.name()));
     if observed.tenant.metadata.deletion_timestamp.is_some() {
         let setup = before.setup.filter(|_| !done.store_cleared);
-        return Some(StorageReport { setup, ..before });
+        return Some(StorageReport { setup, overrides: overrides::report(observed, done), ..before });
     }
     match &observed.store {
         Store::Own => Some(StorageReport {
@@ -148,6 +158,7 @@ fn storage(observed: &Observed, done: &Done, before: Option<StorageReport>) -> O
             setup: None,
             certificate,
             usage: usage(observed, before.usage),
+            overrides: overrides::report(observed, done),
         }),
         Store::Shared(shared) => {
             let place = observed.place();
@@ -164,6 +175,7 @@ fn storage(observed: &Observed, done: &Done, before: Option<StorageReport>) -> O
                 }),
                 certificate,
                 usage: usage(observed, before.usage),
+                overrides: overrides::report(observed, done),
             })
         }
         Store::Trouble(_) => Some(before).filter(|before| *before != StorageReport::default()),
@@ -226,7 +238,7 @@ fn certificate(observed: &Observed, name: &str) -> Option<CertificateReport> {
     })
 }
 
-fn resources(observed: &Observed, plan: &Plan, state: ControlPlaneState) -> KubernetesResources {
+fn resources(observed: &Observed, plan: &Plan, done: &Done, state: ControlPlaneState) -> KubernetesResources {
     let (name, namespace) = (observed.name().to_owned(), observed.namespace().to_owned());
     let before = observed.tenant.status.as_ref().and_then(|status| status.kubernetes_resources.as_ref());
     let known = before.and_then(|resources| resources.version.as_ref()?.version.clone());
@@ -262,6 +274,10 @@ fn resources(observed: &Observed, plan: &Plan, state: ControlPlaneState) -> Kube
         version: Some(VersionReport { version, status: Some(state) }),
         deployment,
         service,
-        ingress: None,
+        ingress: observed.ingress.as_ref().map(|_| LocalRef { name }),
+        route: done
+            .route
+            .clone()
+            .or_else(|| before.and_then(|known| known.route.clone()).filter(|_| !done.route_dropped)),
     }
 }

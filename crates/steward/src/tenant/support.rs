@@ -44,6 +44,7 @@ pub(super) fn waiting(reason: &str, message: &str) -> Blocker {
 pub(super) fn check(observed: &Observed) -> Result<Version, Vec<Blocker>> {
     let spec = &observed.tenant.spec;
     let mut blockers = unsupported(observed);
+    blockers.extend(unpublishable(observed));
     let Some(wanted) = version(observed) else {
         let message = format!("spec.kubernetes.version {} is no version", spec.kubernetes.version);
         return Err(vec![blocker("VersionUnknown", message, BlockerOwner::User, "write it as v1.34.4")]);
@@ -77,12 +78,8 @@ pub(super) fn installed(observed: &Observed) -> Option<Version> {
 fn unsupported(observed: &Observed) -> Vec<Blocker> {
     let spec = &observed.tenant.spec;
     let limited = spec.write_permissions.as_ref();
-    let wishes = [
-        ("spec.controlPlane.ingress", spec.control_plane.ingress.is_some()),
-        ("spec.controlPlane.gateway", spec.control_plane.gateway.is_some()),
-        ("spec.dataStoreOverrides", !spec.data_store_overrides.is_empty()),
-        ("spec.writePermissions", limited.is_some_and(|w| w.block_creation || w.block_update || w.block_deletion)),
-    ];
+    let wishes =
+        [("spec.writePermissions", limited.is_some_and(|w| w.block_creation || w.block_update || w.block_deletion))];
     let asked = wishes.into_iter().filter(|(_, asked)| *asked).map(|(field, _)| (field, format!("remove {field}")));
     let inside = inside::unsupported(&spec.addons).into_iter().map(|what| (what.field(), what.remedy().to_owned()));
     asked
@@ -92,6 +89,33 @@ fn unsupported(observed: &Observed) -> Vec<Blocker> {
             blocker("FieldUnsupported", message, BlockerOwner::User, &remedy)
         })
         .collect()
+}
+
+/// What a publication under a host name lacks.
+fn unpublishable(observed: &Observed) -> Vec<Blocker> {
+    let control_plane = &observed.tenant.spec.control_plane;
+    let is_name = |name: &Option<String>| {
+        name.as_deref().is_some_and(|name| name.contains('.') && name.parse::<std::net::IpAddr>().is_err())
+    };
+    let ingress = control_plane.ingress.as_ref();
+    let gateway = control_plane.gateway.as_ref();
+    let lacks = [
+        ("ingress.hostname", ingress.is_some_and(|i| !is_name(&i.hostname)), "a host name by which clients find it"),
+        ("gateway.hostname", gateway.is_some_and(|g| !is_name(&g.hostname)), "a host name by which clients find it"),
+        ("gateway.parentRefs", gateway.is_some_and(|g| g.parent_refs.is_empty()), "the gateway that publishes it"),
+    ];
+    let lacking = lacks.into_iter().filter(|(_, lacking, _)| *lacking);
+    let say = |(field, _, what): (&str, bool, &str)| {
+        let message = format!("spec.controlPlane.{field} does not name {what}");
+        blocker("FieldInvalid", message, BlockerOwner::User, &format!("set spec.controlPlane.{field}"))
+    };
+    lacking.map(say).collect()
+}
+
+/// The management cluster does not know the kind of a route.
+pub(super) fn route_unknown(why: &str) -> Blocker {
+    let remedy = "install the custom resources of the Gateway API, or of Traefik, in the management cluster";
+    blocker("RouteUnknown", why.to_owned(), BlockerOwner::PlatformAdmin, remedy)
 }
 
 /// What belongs into the tenant cannot be written down.
@@ -162,6 +186,19 @@ pub(super) fn damaged(observed: &Observed, root: Root, why: &str) -> Blocker {
 /// The store does not do what it should.
 pub(super) fn store_trouble(error: &StoreError) -> Blocker {
     blocker(error.reason, error.message.clone(), error.owner, &error.remedy)
+}
+
+/// A store cannot hold single resources.
+pub(super) fn override_unfit(store: &str, why: &str) -> Blocker {
+    let message = format!("DataStore {store} cannot hold single resources: {why}");
+    let remedy = "name another DataStore in spec.dataStoreOverrides, or remove it there";
+    blocker("OverrideUnfit", message, BlockerOwner::User, remedy)
+}
+
+/// An override is for nothing that there is.
+pub(super) fn no_resource(text: &str) -> Blocker {
+    let message = format!("spec.dataStoreOverrides: {text:?} is no resource");
+    blocker("FieldInvalid", message, BlockerOwner::User, "write it as /events or apps/deployments")
 }
 
 /// The store's authority has no key.

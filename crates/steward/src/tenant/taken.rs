@@ -5,7 +5,6 @@ use std::sync::Arc;
 use butler_api::shared::Blocker;
 use kube::{Resource, ResourceExt};
 
-use super::observed::Observed;
 use super::{joining, leaves, support};
 use crate::credentials::Root;
 
@@ -26,13 +25,18 @@ where
     K: Resource<DynamicType = ()>,
 {
     let object = found?;
-    let owner = object.owner_references().iter().find(|owner| owner.controller == Some(true));
-    if owner.is_some_and(|owner| owner.uid == uid) {
-        return Some(object);
-    }
-    let owner = owner.map(|owner| format!("{} {}", owner.kind, owner.name));
+    let Some(owner) = foreign(&*object, uid) else { return Some(object) };
     taken.push(Taken { kind: K::kind(&()).into_owned(), name: object.name_any(), owner });
     None
+}
+
+/// Whose an object is, if it is not that of `uid`; nobody's is not that either.
+pub(super) fn foreign<K: Resource>(object: &K, uid: &str) -> Option<Option<String>> {
+    let owner = object.owner_references().iter().find(|owner| owner.controller == Some(true));
+    match owner {
+        Some(owner) if owner.uid == uid => None,
+        _ => Some(owner.map(|owner| format!("{} {}", owner.kind, owner.name))),
+    }
 }
 
 /// The names of all Secrets a control plane can have.
@@ -44,10 +48,10 @@ pub fn secret_names(tenant: &str) -> Vec<String> {
 }
 
 /// Nothing is written while one of the names is taken: what is there is somebody's.
-pub(super) fn blocker(observed: &Observed) -> Option<Blocker> {
-    let [first, ..] = observed.taken.as_slice() else { return None };
-    let message = format!("{} {}/{} is there and not its own", first.kind, observed.namespace(), first.name);
-    let evidence = observed.taken.iter().map(|taken| match &taken.owner {
+pub(super) fn blocker(namespace: &str, taken: &[Taken]) -> Option<Blocker> {
+    let [first, ..] = taken else { return None };
+    let message = format!("{} {namespace}/{} is there and not its own", first.kind, first.name);
+    let evidence = taken.iter().map(|taken| match &taken.owner {
         Some(owner) => format!("{} {} belongs to {owner}", taken.kind, taken.name),
         None => format!("{} {} belongs to nobody", taken.kind, taken.name),
     });

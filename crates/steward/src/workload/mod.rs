@@ -4,6 +4,7 @@ mod etcd;
 mod flags;
 mod pods;
 pub mod programs;
+mod publication;
 mod service;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ pub use etcd::{
 };
 pub use flags::Refused;
 pub use pods::{budget, deployment};
+pub use publication::{ROUTE, ingress, published, route};
 pub use service::service;
 
 use crate::names;
@@ -43,6 +45,8 @@ pub struct Wanted<'a> {
     pub place: Place,
     /// How the store is reached.
     pub store: Connection,
+    /// Servers of single resources that are kept elsewhere.
+    pub overrides: Vec<(String, Vec<String>)>,
     /// Digests of the mounted Secrets: pods are replaced when they change.
     pub mounted: BTreeMap<String, String>,
 }

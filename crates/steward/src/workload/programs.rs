@@ -68,6 +68,10 @@ pub fn api_server(wanted: &Wanted<'_>) -> Flags {
             .fixed("etcd-certfile", pki("etcd/client.crt"))
             .fixed("etcd-keyfile", pki("etcd/client.key"));
     }
+    if !wanted.overrides.is_empty() {
+        let each = wanted.overrides.iter().map(|(resource, servers)| format!("{resource}#{}", servers.join(";")));
+        flags = flags.fixed("etcd-servers-overrides", each.collect::<Vec<_>>().join(","));
+    }
     // A store that is shared is compacted by whoever runs it.
     if !wanted.has_own_etcd() {
         flags = flags.preset("etcd-compaction-interval", "0");

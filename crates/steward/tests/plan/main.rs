@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail by panicking")]
 
+mod overrides;
 mod publishing;
 mod world;
 
@@ -166,7 +167,9 @@ fn exposure_decides_the_endpoint() {
 #[test]
 fn wishes_that_cannot_be_fulfilled_are_said() {
     for (spec, reason, named) in [
-        (json!({"controlPlane": {"ingress": {}}}), "FieldUnsupported", "spec.controlPlane.ingress"),
+        (json!({"controlPlane": {"ingress": {}}}), "FieldInvalid", "spec.controlPlane.ingress.hostname"),
+        (json!({"controlPlane": {"ingress": {"hostname": "10.0.0.1"}}}), "FieldInvalid", "ingress.hostname"),
+        (json!({"controlPlane": {"gateway": {"hostname": "a.example.com"}}}), "FieldInvalid", "gateway.parentRefs"),
         (json!({"writePermissions": {"blockCreation": true}}), "FieldUnsupported", "spec.writePermissions"),
         (
             json!({"controlPlane": {"deployment": {"extraArgs": {"apiServer": ["--secure-port=1"]}}}}),

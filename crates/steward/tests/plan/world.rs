@@ -1,14 +1,15 @@
 //! A management cluster of plain values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use butler_api::steward::TenantControlPlane;
 use butler_api::steward::data_store::Driver;
-use butler_api::steward::tenant_control_plane::ControlPlaneState;
+use butler_api::steward::tenant_control_plane::{ControlPlaneState, RouteReport};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, Secret, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use kube::core::DynamicObject;
 use pki::SystemKeys;
 use serde_json::{Value, json};
 use steward::credentials::{Issued, Issuer, Root, Roots};
@@ -22,6 +23,10 @@ pub(crate) struct World {
     /// What the shared store holds.
     pub(crate) stored: bool,
     pub(crate) gone: bool,
+    /// Other stores that hold something of it.
+    pub(crate) others: BTreeSet<String>,
+    /// What a gateway is told.
+    pub(crate) route: Option<DynamicObject>,
 }
 
 pub(crate) fn at(text: &str) -> Timestamp {
@@ -53,19 +58,21 @@ impl World {
             tenant: Arc::new(tenant),
             secrets: BTreeMap::new(),
             service: None,
+            ingress: None,
             deployment: None,
             budget: None,
             pods: Vec::new(),
             etcd: OwnEtcd::default(),
             taken: Vec::new(),
             store,
+            overrides: BTreeMap::new(),
             usage: None,
             node_addresses: vec!["192.0.2.7".into()],
             platform_resources: None,
             leaf_lifetime: SignedDuration::from_hours(24 * 365),
             now: at("2026-01-01T00:00:00Z"),
         };
-        Self { observed, stored: false, gone: false }
+        Self { observed, stored: false, gone: false, others: BTreeSet::new(), route: None }
     }
 
     pub(crate) fn edit(&mut self, change: impl FnOnce(&mut TenantControlPlane)) {
@@ -126,6 +133,19 @@ impl World {
                 self.put(leaf.secret_name.clone(), metadata, data);
             }
             Step::Service(service) => self.serve((**service).clone()),
+            Step::Ingress(ingress) => self.observed.ingress = Some(Arc::new((**ingress).clone())),
+            Step::DropIngress => self.observed.ingress = None,
+            Step::Route(route) => {
+                let types = route.types.clone().unwrap();
+                let (api_version, kind) = (types.api_version, types.kind);
+                done.route = Some(RouteReport { api_version, kind, name: "demo".into() });
+                self.route = Some((**route).clone());
+            }
+            Step::DropRoute(route) => {
+                assert!(self.route.as_ref().is_some_and(|known| known.types.as_ref().unwrap().kind == route.kind));
+                self.route = None;
+                done.route_dropped = true;
+            }
             Step::Deployment(deployment) => {
                 let mut deployment = runtime::changed(None, (**deployment).clone()).unwrap().unwrap();
                 let known = self.observed.deployment.as_ref();
@@ -148,6 +168,20 @@ impl World {
                 assert!(status.storage.as_ref().unwrap().setup.is_some(), "made before it was on record");
                 self.stored = true;
                 done.store_set_up = true;
+            }
+            Step::SetUpOverride(name) => {
+                let storage = self.observed.tenant.status.as_ref().unwrap().storage.clone().unwrap();
+                assert!(
+                    storage.overrides.iter().any(|known| known.data_store_name == *name),
+                    "made before it was on record"
+                );
+                done.overrides_set_up.insert(name.clone());
+                self.others.insert(name.clone());
+            }
+            Step::ClearOverride(name) => {
+                assert!(self.observed.deployment.is_none(), "data went before the pods");
+                done.overrides_cleared.insert(name.clone());
+                self.others.remove(name);
             }
             Step::Configure(wanted) => {
                 let (digest, addons) = (steward::inside::digest(wanted).unwrap(), Vec::new());

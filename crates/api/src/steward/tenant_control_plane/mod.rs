@@ -24,8 +24,8 @@ pub use self::{
     network_profile::NetworkProfile,
     status::{
         AddonReport, CertificateReport, Certificates, ConfigMapReport, ControlPlaneState, DataStoreSetup,
-        DeploymentReport, Kubeconfigs, KubernetesResources, ServiceReport, StorageReport, StorageUsage,
-        TenantControlPlaneStatus, VersionReport,
+        DeploymentReport, Kubeconfigs, KubernetesResources, OverrideReport, RouteReport, ServiceReport, StorageReport,
+        StorageUsage, TenantControlPlaneStatus, VersionReport,
     },
 };
 use crate::{rules, shared::DedicatedEtcd};

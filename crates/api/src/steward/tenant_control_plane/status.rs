@@ -86,6 +86,21 @@ pub struct StorageReport {
     pub certificate: Option<CertificateReport>,
     /// How much is in it.
     pub usage: Option<StorageUsage>,
+    /// Other stores in which single resources have a place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["dataStoreName"]))]
+    pub overrides: Vec<OverrideReport>,
+}
+
+/// A store of single resources.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OverrideReport {
+    /// Name of the DataStore.
+    pub data_store_name: String,
+    /// When the place in it was made.
+    pub last_update: Option<Time>,
 }
 
 /// What was set up in a store.
@@ -190,6 +205,21 @@ pub struct KubernetesResources {
     pub service: Option<ServiceReport>,
     /// The Ingress, where there is one.
     pub ingress: Option<LocalRef>,
+    /// The route of a gateway or of Traefik, where there is one.
+    pub route: Option<RouteReport>,
+}
+
+/// A route.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RouteReport {
+    /// Group and version of its kind.
+    pub api_version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
 }
 
 /// Version and state of a control plane.

@@ -33,7 +33,7 @@ const HONOURED: [&str; 11] = [
 ];
 
 /// Flags of kube-apiserver that change nothing here: what they ask for is so anyway, or has no counterpart.
-const WITHOUT_EFFECT: [&str; 40] = [
+const WITHOUT_EFFECT: [&str; 41] = [
     "admission-control-config-file",
     "advertise-address",
     "allow-privileged",
@@ -57,6 +57,7 @@ const WITHOUT_EFFECT: [&str; 40] = [
     "etcd-compaction-interval",
     "etcd-keyfile",
     "etcd-servers",
+    "etcd-servers-overrides",
     "event-ttl",
     "external-hostname",
     "feature-gates",
