@@ -11,11 +11,11 @@ const IO: [&str; 8] =
 
 /// A dependency, the only crates that may have it, and why.
 const OWNED: [(&str, &[&str], &str); 5] = [
-    ("butler-api", &["butler", "runtime", "steward", "xtask"], "the embedded API knows no Butler kind"),
+    ("butler-api", &["butler", "cli", "runtime", "steward", "xtask"], "the embedded API knows no Butler kind"),
     ("redb", &["kapi-store"], "only kapi-store touches the disk"),
     ("kube-cel", &["kapi-schema"], "CEL is evaluated in one place"),
     ("serde-saphyr", &["kernel"], "YAML is read in one place, kernel::yaml"),
-    ("clap", &["butler"], "only programs have a command line"),
+    ("clap", &["butler", "cli"], "only programs have a command line"),
 ];
 
 pub(super) fn complaints(manifest: &File) -> Vec<String> {
