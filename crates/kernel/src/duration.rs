@@ -1,4 +1,4 @@
-//! Durations as Go writes them: `1h30m`, `1.5s`, `300ms`.
+//! Durations as Go writes them, `1h30m`, `1.5s`, `300ms`, and as ages, `3m20s`, `5d`.
 
 use std::fmt;
 
@@ -106,6 +106,29 @@ fn fraction(number: u64, scale: u64) -> String {
     format!("{whole}.{}", digits.trim_end_matches('0'))
 }
 
+/// A duration as Kubernetes prints ages: two figures at most, coarser the longer it is.
+pub fn human(seconds: i64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    let two = |big: i64, unit: char, small: i64, small_unit: char| match small {
+        0 => format!("{big}{unit}"),
+        _ => format!("{big}{unit}{small}{small_unit}"),
+    };
+    match () {
+        // Clocks of two machines may differ a little; more than that is no age.
+        () if seconds < -1 => "<invalid>".to_owned(),
+        () if seconds < 0 => "0s".to_owned(),
+        () if seconds < 120 => format!("{seconds}s"),
+        () if minutes < 10 => two(minutes, 'm', seconds % 60, 's'),
+        () if minutes < 180 => format!("{minutes}m"),
+        () if hours < 8 => two(hours, 'h', minutes % 60, 'm'),
+        () if hours < 48 => format!("{hours}h"),
+        () if days < 8 => two(days, 'd', hours % 24, 'h'),
+        () if days < 730 => format!("{days}d"),
+        () if days < 2920 => two(days / 365, 'y', days % 365, 'd'),
+        () => format!("{}y", days / 365),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,6 +154,34 @@ mod tests {
         ] {
             let read = GoDuration::parse(given).map_or_else(|e| e.to_string(), |d| d.to_string());
             assert_eq!(read, printed, "{given}");
+        }
+    }
+
+    #[test]
+    fn durations_grow_coarser() {
+        let (minute, hour, day, year) = (60, 3600, 86_400, 365 * 86_400);
+        for (seconds, text) in [
+            (-2, "<invalid>"),
+            (-1, "0s"),
+            (0, "0s"),
+            (119, "119s"),
+            (120, "2m"),
+            (2 * minute + 5, "2m5s"),
+            (10 * minute, "10m"),
+            (179 * minute + 59, "179m"),
+            (3 * hour, "3h"),
+            (7 * hour + 59 * minute, "7h59m"),
+            (8 * hour + 59 * minute, "8h"),
+            (47 * hour, "47h"),
+            (48 * hour, "2d"),
+            (7 * day + 23 * hour, "7d23h"),
+            (8 * day, "8d"),
+            (729 * day, "729d"),
+            (2 * year, "2y"),
+            (2 * year + 9 * day, "2y9d"),
+            (8 * year + 9 * day, "8y"),
+        ] {
+            assert_eq!(human(seconds), text);
         }
     }
 }

@@ -103,36 +103,46 @@ impl Kubeconfig {
         write_yaml(&self.to_value())
     }
 
-    /// Puts this kubeconfig into another YAML document: entries of the same names are replaced, all others and all
-    /// unknown fields stay, and this context becomes the current one.
+    /// Puts this kubeconfig into another YAML document, and makes its context the current one; see [`merge_kubeconfig`].
     pub fn merge_into(&self, existing: &str) -> Result<Secret, PkiError> {
-        let bad = |reason: &str| PkiError::BadKubeconfig(reason.to_owned());
-        let mut merged: Value = if existing.trim().is_empty() {
-            Value::Object(Map::new())
-        } else {
-            kernel::yaml::value(existing).map_err(|_| bad("it is not YAML"))?
+        merge_kubeconfig(existing, self.to_value(), true)
+    }
+}
+
+/// Puts one kubeconfig into another YAML document: entries of the same names are replaced, all others and all unknown
+/// fields stay. The current context stays too, unless there is none or `make_current` says otherwise.
+pub fn merge_kubeconfig(existing: &str, own: Value, make_current: bool) -> Result<Secret, PkiError> {
+    let bad = |reason: &str| PkiError::BadKubeconfig(reason.to_owned());
+    let mut merged: Value = if existing.trim().is_empty() {
+        Value::Object(Map::new())
+    } else {
+        kernel::yaml::value(existing).map_err(|_| bad("it is not YAML"))?
+    };
+    let document = merged.as_object_mut().ok_or_else(|| bad("it is not a mapping"))?;
+    if document.get("kind").is_some_and(|kind| kind != "Config") {
+        return Err(bad("its kind is not Config"));
+    }
+    let Value::Object(own) = own else { return Err(bad("it is not a mapping")) };
+    for (field, value) in own {
+        let keep = match field.as_str() {
+            "preferences" => true,
+            "current-context" => !make_current && document.get(&field).is_some_and(|context| context != ""),
+            _ => false,
         };
-        let document = merged.as_object_mut().ok_or_else(|| bad("it is not a mapping"))?;
-        if document.get("kind").is_some_and(|kind| kind != "Config") {
-            return Err(bad("its kind is not Config"));
-        }
-        let Value::Object(own) = self.to_value() else { return Err(bad("it is not a mapping")) };
-        for (field, value) in own {
-            match (value, document.get_mut(&field)) {
-                (Value::Array(entries), Some(Value::Array(present))) => {
-                    for entry in entries {
-                        put_entry(present, entry);
-                    }
-                }
-                (Value::Array(_), Some(other)) if !other.is_null() => return Err(bad("its entries are not lists")),
-                (_, Some(present)) if field == "preferences" && !present.is_null() => {}
-                (value, _) => {
-                    document.insert(field, value);
+        match (value, document.get_mut(&field)) {
+            (Value::Array(entries), Some(Value::Array(present))) => {
+                for entry in entries {
+                    put_entry(present, entry);
                 }
             }
+            (Value::Array(_), Some(other)) if !other.is_null() => return Err(bad("its entries are not lists")),
+            (_, Some(present)) if keep && !present.is_null() => {}
+            (value, _) => {
+                document.insert(field, value);
+            }
         }
-        write_yaml(&merged)
     }
+    write_yaml(&merged)
 }
 
 fn put_entry(present: &mut Vec<Value>, entry: Value) {
@@ -207,6 +217,20 @@ mod tests {
         assert_eq!(merged["preferences"]["colors"], true);
         assert_eq!(merged["extensions"][0]["name"], "x");
         assert_eq!(read(&sample("t").merge_into("").unwrap()), sample("t").to_value());
+    }
+
+    #[test]
+    fn the_current_context_stays_unless_another_is_asked_for() {
+        for (existing, make_current, current) in [
+            ("current-context: other", false, "other"),
+            ("current-context: other", true, "admin@butler"),
+            ("current-context: ''", false, "admin@butler"),
+            ("current-context:", false, "admin@butler"),
+            ("", false, "admin@butler"),
+        ] {
+            let merged = read(&merge_kubeconfig(existing, sample("t").to_value(), make_current).unwrap());
+            assert_eq!(merged["current-context"], current, "{existing}");
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub use certificate::{Certificate, SubjectAltNames};
 pub use cluster::{AUTHORITY_LIFETIME, ClusterPki, ClusterPkiPem, KubeconfigRequest, validity_from};
 pub use error::PkiError;
 pub use keys::{KeyAlgorithm, KeySource, PrivateKey, PublicKey, SystemKeys};
-pub use kubeconfig::{Cluster, Credentials, Kubeconfig};
+pub use kubeconfig::{Cluster, Credentials, Kubeconfig, merge_kubeconfig};
 pub use leaf::{ClientProfile, Leaf, ServerProfile, Validity};
 pub use name::Subject;
 pub use renewal::{is_due, renew_at};

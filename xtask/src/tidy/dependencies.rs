@@ -31,7 +31,7 @@ const OWNED: [(&str, &[&str], &str); 5] = [
     ("redb", &["kapi-store"], "only kapi-store touches the disk"),
     ("kube-cel", &["kapi-schema"], "CEL is evaluated in one place"),
     ("serde-saphyr", &["kernel"], "YAML is read in one place, kernel::yaml"),
-    ("clap", &["butler"], "only programs have a command line"),
+    ("clap", &["butler", "cli"], "only programs have a command line"),
 ];
 
 pub(super) fn complaints(manifest: &File) -> Vec<String> {

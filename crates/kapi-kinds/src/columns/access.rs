@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::cell::{Row, condition, human_duration, text};
+use super::cell::{Row, condition, text};
 use super::{AGE, Def, NAME, Printer, string};
 
 const BINDING: &[Def] = &[
@@ -68,7 +68,7 @@ fn signing_request(it: Row<'_>) -> Vec<Value> {
         it.age(),
         it.filled("spec.signerName", "<none>"),
         it.text("spec.username").into(),
-        duration.map_or_else(|| "<none>".to_owned(), human_duration).into(),
+        duration.map_or_else(|| "<none>".to_owned(), kernel::duration::human).into(),
         state.into(),
     ]
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::cell::{Row, human_duration, is_true, seconds};
+use super::cell::{Row, is_true, seconds};
 use super::{AGE, CONTAINERS, Def, IMAGES, NAME, Printer, boolean, integer, string};
 
 const SELECTOR: Def = string("Selector", "Which pods it counts as its own.").wide();
@@ -82,7 +82,7 @@ fn job_duration(it: Row<'_>) -> String {
     match (seconds(it.text("status.startTime")), seconds(it.text("status.completionTime"))) {
         (None, _) => String::new(),
         (Some(_), None) => it.since("status.startTime"),
-        (Some(start), Some(end)) => human_duration(end.saturating_sub(start)),
+        (Some(start), Some(end)) => kernel::duration::human(end.saturating_sub(start)),
     }
 }
 

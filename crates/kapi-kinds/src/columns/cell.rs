@@ -77,7 +77,8 @@ impl<'a> Row<'a> {
 
     /// How long ago this time was.
     pub(super) fn since_text(self, time: &str) -> String {
-        seconds(time).map_or_else(|| "<unknown>".to_owned(), |then| human_duration(self.now.saturating_sub(then)))
+        seconds(time)
+            .map_or_else(|| "<unknown>".to_owned(), |then| kernel::duration::human(self.now.saturating_sub(then)))
     }
 
     pub(super) fn being_deleted(self) -> bool {
@@ -190,62 +191,11 @@ pub(super) fn seconds(time: &str) -> Option<i64> {
     time.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_second)
 }
 
-/// A duration as Kubernetes prints ages: two figures at most, coarser the longer it is.
-pub(super) fn human_duration(seconds: i64) -> String {
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
-    let two = |big: i64, unit: char, small: i64, small_unit: char| match small {
-        0 => format!("{big}{unit}"),
-        _ => format!("{big}{unit}{small}{small_unit}"),
-    };
-    match () {
-        // Clocks of two machines may differ a little; more than that is no age.
-        () if seconds < -1 => "<invalid>".to_owned(),
-        () if seconds < 0 => "0s".to_owned(),
-        () if seconds < 120 => format!("{seconds}s"),
-        () if minutes < 10 => two(minutes, 'm', seconds % 60, 's'),
-        () if minutes < 180 => format!("{minutes}m"),
-        () if hours < 8 => two(hours, 'h', minutes % 60, 'm'),
-        () if hours < 48 => format!("{hours}h"),
-        () if days < 8 => two(days, 'd', hours % 24, 'h'),
-        () if days < 730 => format!("{days}d"),
-        () if days < 2920 => two(days / 365, 'y', days % 365, 'd'),
-        () => format!("{}y", days / 365),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn durations_grow_coarser() {
-        let (minute, hour, day, year) = (60, 3600, 86_400, 365 * 86_400);
-        for (seconds, text) in [
-            (-2, "<invalid>"),
-            (-1, "0s"),
-            (0, "0s"),
-            (119, "119s"),
-            (120, "2m"),
-            (2 * minute + 5, "2m5s"),
-            (10 * minute, "10m"),
-            (179 * minute + 59, "179m"),
-            (3 * hour, "3h"),
-            (7 * hour + 59 * minute, "7h59m"),
-            (8 * hour + 59 * minute, "8h"),
-            (47 * hour, "47h"),
-            (48 * hour, "2d"),
-            (7 * day + 23 * hour, "7d23h"),
-            (8 * day, "8d"),
-            (729 * day, "729d"),
-            (2 * year, "2y"),
-            (2 * year + 9 * day, "2y9d"),
-            (8 * year + 9 * day, "8y"),
-        ] {
-            assert_eq!(human_duration(seconds), text);
-        }
-    }
 
     #[test]
     fn selectors_read_like_queries() {

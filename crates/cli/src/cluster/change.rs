@@ -1,0 +1,318 @@
+//! Commands that change one thing about a cluster: scale, upgrade, retry, pause, resume.
+
+use butler_api::butler::TenantCluster;
+use butler_api::butler::tenant_cluster::ClusterPhase;
+use butler_api::names::{DEFAULT_WORKER_POOL, annotations};
+use clap::Args;
+use jiff::Timestamp;
+use kernel::version::{UpgradeError, Version};
+use kube::api::{Patch, PatchParams};
+use kube::core::DynamicObject;
+use serde_json::{Value, json};
+
+use super::wait::{Goal, Patience, follow};
+use super::{FIELD_MANAGER, Named};
+use crate::failure::{Code, Failure, Outcome};
+use crate::lookup::{self, Found};
+use crate::output::{full_name, print_object};
+use crate::screen::{print, tell};
+use crate::session::Session;
+
+#[derive(Args)]
+pub(crate) struct Scale {
+    #[command(flatten)]
+    cluster: Named,
+    /// The wanted number of workers
+    #[arg(long, value_name = "N")]
+    workers: u32,
+    /// The pool of workers
+    #[arg(long, value_name = "NAME")]
+    pool: Option<String>,
+    #[command(flatten)]
+    patience: Patience,
+}
+
+#[derive(Args)]
+pub(crate) struct Upgrade {
+    #[command(flatten)]
+    cluster: Named,
+    /// The wanted Kubernetes version, as vX.Y.Z
+    #[arg(long, value_name = "VERSION", visible_alias = "k8s-version")]
+    version: Version,
+    #[command(flatten)]
+    patience: Patience,
+}
+
+#[derive(Args)]
+pub(crate) struct Retry {
+    #[command(flatten)]
+    cluster: Named,
+    #[command(flatten)]
+    patience: Patience,
+}
+
+#[derive(Args)]
+pub(crate) struct Pause {
+    #[command(flatten)]
+    cluster: Named,
+}
+
+#[derive(Args)]
+pub(crate) struct Resume {
+    #[command(flatten)]
+    cluster: Named,
+    #[command(flatten)]
+    patience: Patience,
+}
+
+impl Scale {
+    pub(crate) async fn run(self, session: &Session) -> Outcome {
+        let found = lookup::find(session, &self.cluster.name).await?;
+        let change = replicas(&found.cluster()?, self.pool.as_deref(), self.workers)?;
+        apply(session, &found, &change, "scaled", &self.patience).await
+    }
+}
+
+impl Upgrade {
+    pub(crate) async fn run(self, session: &Session) -> Outcome {
+        let found = lookup::find(session, &self.cluster.name).await?;
+        if !check_upgrade(&found.cluster()?, self.version)? {
+            tell(&format!("{} is to run {} already", found.name, self.version));
+        }
+        apply(session, &found, &Change::default().with_version(self.version), "upgraded", &self.patience).await
+    }
+}
+
+impl Retry {
+    pub(crate) async fn run(self, session: &Session) -> Outcome {
+        let found = lookup::find(session, &self.cluster.name).await?;
+        let phase = found.cluster()?.status.and_then(|status| status.phase).unwrap_or(ClusterPhase::Pending);
+        if phase != ClusterPhase::Failed {
+            return Err(Failure::new(
+                Code::Refused,
+                format!("{} is {phase}, not Failed: Butler tries by itself", found.name),
+            ));
+        }
+        let value = Timestamp::now().to_string();
+        let change = Change::Merge(json!({"metadata": {"annotations": {annotations::RETRY: value}}}));
+        apply(session, &found, &change, "is tried again", &self.patience).await
+    }
+}
+
+impl Pause {
+    pub(crate) async fn run(self, session: &Session) -> Outcome {
+        let found = lookup::find(session, &self.cluster.name).await?;
+        let change = Change::Merge(json!({"spec": {"paused": true}}));
+        report(session, &patch(session, &found, &change, false).await?, "paused")
+    }
+}
+
+impl Resume {
+    pub(crate) async fn run(self, session: &Session) -> Outcome {
+        let found = lookup::find(session, &self.cluster.name).await?;
+        let change = Change::Merge(json!({"spec": {"paused": false}}));
+        apply(session, &found, &change, "resumed", &self.patience).await
+    }
+}
+
+/// A change of one cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Change {
+    /// These fields.
+    Merge(Value),
+    /// These operations.
+    Json(Vec<Value>),
+}
+
+/// Another number of workers in a pool.
+pub(crate) fn replicas(cluster: &TenantCluster, pool: Option<&str>, workers: u32) -> Outcome<Change> {
+    let pools = &cluster.spec.worker_pools;
+    let names = || cluster.spec.pools().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+    match pool {
+        None if cluster.spec.workers.is_empty() && !pools.is_empty() => {
+            Err(Failure::usage(format!("which pool is meant? Name it with --pool, one of {}", names())))
+        }
+        None | Some(DEFAULT_WORKER_POOL) => Ok(Change::Merge(json!({"spec": {"workers": {"replicas": workers}}}))),
+        Some(pool) => {
+            let index = pools.iter().position(|known| known.name == pool).ok_or_else(|| {
+                Failure::new(Code::NotFound, format!("there is no pool {pool:?}, choose one of {}", names()))
+            })?;
+            // Between reading and writing the list may change: the name must still be there.
+            Ok(Change::Json(vec![
+                json!({"op": "test", "path": format!("/spec/workerPools/{index}/name"), "value": pool}),
+                json!({"op": "add", "path": format!("/spec/workerPools/{index}/replicas"), "value": workers}),
+            ]))
+        }
+    }
+}
+
+impl Default for Change {
+    fn default() -> Self {
+        Self::Merge(json!({}))
+    }
+}
+
+impl Change {
+    /// Another Kubernetes version besides.
+    pub(crate) fn with_version(self, version: Version) -> Self {
+        match self {
+            Self::Merge(mut fields) => {
+                fields["spec"]["kubernetesVersion"] = version.to_string().into();
+                Self::Merge(fields)
+            }
+            Self::Json(mut operations) => {
+                let operation = json!({"op": "add", "path": "/spec/kubernetesVersion", "value": version.to_string()});
+                operations.push(operation);
+                Self::Json(operations)
+            }
+        }
+    }
+}
+
+/// Whether the cluster would change at all; refuses what Kubernetes cannot do, and tells the way there.
+pub(crate) fn check_upgrade(cluster: &TenantCluster, to: Version) -> Outcome<bool> {
+    let status = cluster.status.as_ref();
+    let read = |text: Option<&String>| text.and_then(|text| text.parse::<Version>().ok());
+    let resolved = status.and_then(|status| status.resolved.as_ref()?.kubernetes_version.as_ref());
+    let runs = read(status.and_then(|status| status.observed_state.as_ref()?.kubernetes_version.as_ref()));
+    let wanted = read(cluster.spec.kubernetes_version.as_ref().or(resolved)).or(runs);
+    let Some(wanted) = wanted else { return Ok(true) };
+    let refused = |message: String| Failure::new(Code::Refused, message);
+    wanted.upgrade_to(to).map_err(|error| match error {
+        UpgradeError::SkippedMinor { .. } => refused(format!("{error}\n  the way: {}", way(wanted, to))),
+        error => refused(error.to_string()),
+    })?;
+    if let Some(runs) = runs.filter(|runs| runs.upgrade_to(to).is_err()) {
+        return Err(refused(format!(
+            "{to} is more than one minor from {runs}, which still runs: wait until {wanted} is reached, then go on"
+        )));
+    }
+    Ok(wanted != to)
+}
+
+/// `v1.30.2 -> v1.31 -> v1.32 -> v1.33.0`.
+fn way(from: Version, to: Version) -> String {
+    let steps = from.path_to(to).filter(|line| *line != to.line()).map(|line| line.to_string());
+    std::iter::once(from.to_string()).chain(steps).chain([to.to_string()]).collect::<Vec<_>>().join(" -> ")
+}
+
+/// Makes a change, tells it, and waits for it where asked to.
+async fn apply(session: &Session, found: &Found, change: &Change, done: &str, patience: &Patience) -> Outcome {
+    let object = patch(session, found, change, false).await?;
+    report(session, &object, done)?;
+    if !patience.wait {
+        return Ok(());
+    }
+    let uid = object.metadata.uid.as_deref();
+    follow(session, &found.namespace, &found.name, uid, &Goal::Ready, patience.timeout).await?;
+    tell(&format!("{} is Ready", found.name));
+    Ok(())
+}
+
+/// Sends a change; a dry run gives what would become of the cluster.
+pub(crate) async fn patch(session: &Session, found: &Found, change: &Change, dry_run: bool) -> Outcome<DynamicObject> {
+    let params = PatchParams { dry_run, field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+    let clusters = session.cluster_objects(&found.namespace);
+    let patched = match change {
+        Change::Merge(fields) => clusters.patch(&found.name, &params, &Patch::Merge(fields)).await,
+        Change::Json(operations) => {
+            let operations = serde_json::from_value(operations.clone().into())?;
+            clusters.patch(&found.name, &params, &Patch::Json::<()>(operations)).await
+        }
+    };
+    Ok(patched?)
+}
+
+fn report(session: &Session, object: &DynamicObject, done: &str) -> Outcome {
+    if session.format.is_table() {
+        return print(&format!("{} {done}\n", full_name(object)));
+    }
+    print_object(object, session.format)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cluster(spec: Value, status: Value) -> TenantCluster {
+        serde_json::from_value(json!({
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster",
+            "metadata": {"name": "a"}, "spec": spec, "status": status,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn upgrades_go_one_minor_at_a_time() {
+        let running = |wanted: Option<&str>, runs: Option<&str>| {
+            cluster(json!({"kubernetesVersion": wanted}), json!({"observedState": {"kubernetesVersion": runs}}))
+        };
+        for (wanted, runs, to, expected) in [
+            (Some("v1.30.0"), Some("v1.30.0"), "v1.31.0", Ok(true)),
+            (Some("v1.30.0"), None, "v1.30.4", Ok(true)),
+            (Some("v1.31.0"), Some("v1.30.0"), "v1.31.0", Ok(false)),
+            (None, Some("v1.30.0"), "v1.31.0", Ok(true)),
+            (None, None, "v1.40.0", Ok(true)),
+            (
+                Some("v1.30.2"),
+                Some("v1.30.2"),
+                "v1.33.0",
+                Err("v1.30.2 cannot go to v1.33.0 at once: upgrade to v1.31 first, then go on\n  \
+                     the way: v1.30.2 -> v1.31 -> v1.32 -> v1.33.0"),
+            ),
+            (
+                Some("v1.31.0"),
+                Some("v1.31.0"),
+                "v1.30.9",
+                Err("v1.31.0 cannot go back to v1.30.9: Kubernetes has no way down, choose v1.31.0 or newer"),
+            ),
+            (
+                Some("v1.31.0"),
+                Some("v1.30.0"),
+                "v1.32.0",
+                Err(
+                    "v1.32.0 is more than one minor from v1.30.0, which still runs: wait until v1.31.0 is reached, then go on",
+                ),
+            ),
+        ] {
+            let checked = check_upgrade(&running(wanted, runs), to.parse().unwrap()).map_err(|failure| failure.message);
+            assert_eq!(checked.as_ref().copied().map_err(String::as_str), expected, "{wanted:?} {runs:?} {to}");
+        }
+    }
+
+    #[test]
+    fn a_pool_is_scaled_where_it_stands() {
+        let two = cluster(
+            json!({"workers": {"replicas": 3}, "workerPools": [{"name": "cpu"}, {"name": "gpu", "replicas": 2}]}),
+            json!({}),
+        );
+        let only_pools = cluster(json!({"workerPools": [{"name": "gpu"}]}), json!({}));
+        let main = Ok(Change::Merge(json!({"spec": {"workers": {"replicas": 5}}})));
+        for (cluster, pool, expected) in [
+            (&two, None, main.clone()),
+            (&two, Some("workers"), main),
+            (
+                &two,
+                Some("gpu"),
+                Ok(Change::Json(vec![
+                    json!({"op": "test", "path": "/spec/workerPools/1/name", "value": "gpu"}),
+                    json!({"op": "add", "path": "/spec/workerPools/1/replicas", "value": 5}),
+                ])),
+            ),
+            (&two, Some("tpu"), Err("there is no pool \"tpu\", choose one of workers, cpu, gpu".to_owned())),
+            (&only_pools, None, Err("which pool is meant? Name it with --pool, one of gpu".to_owned())),
+        ] {
+            assert_eq!(replicas(cluster, pool, 5).map_err(|failure| failure.message), expected, "{pool:?}");
+        }
+    }
+
+    #[test]
+    fn one_change_may_be_several() {
+        let version = "v1.31.0".parse().unwrap();
+        let both = Change::Merge(json!({"spec": {"workers": {"replicas": 5}}})).with_version(version);
+        let fields = json!({"spec": {"workers": {"replicas": 5}, "kubernetesVersion": "v1.31.0"}});
+        assert_eq!(both, Change::Merge(fields));
+        let operation = json!({"op": "add", "path": "/spec/kubernetesVersion", "value": "v1.31.0"});
+        assert_eq!(Change::Json(Vec::new()).with_version(version), Change::Json(vec![operation]));
+    }
+}

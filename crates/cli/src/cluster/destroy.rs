@@ -1,0 +1,101 @@
+//! `butlerctl cluster destroy`.
+
+use std::io::{BufRead, IsTerminal, Write};
+
+use clap::Args;
+use kube::api::{DeleteParams, Preconditions};
+
+use super::Named;
+use super::receipt;
+use super::wait::{Goal, Patience, follow};
+use crate::failure::{Code, Failure, Outcome};
+use crate::lookup::{self, Found};
+use crate::output::full_name;
+use crate::screen::{print, tell};
+use crate::session::Session;
+
+#[derive(Args)]
+pub(crate) struct Destroy {
+    #[command(flatten)]
+    cluster: Named,
+    /// Do not ask for the name first
+    #[arg(short, long, visible_alias = "force")]
+    yes: bool,
+    #[command(flatten)]
+    patience: Patience,
+}
+
+impl Destroy {
+    pub(crate) async fn run(self, session: &Session) -> Outcome {
+        if !self.yes && !std::io::stdin().is_terminal() {
+            return Err(Failure::usage(format!(
+                "{} is not deleted: there is nobody to ask here, add --yes if you are sure",
+                self.cluster.name
+            )));
+        }
+        let found = lookup::find(session, &self.cluster.name).await?;
+        if !self.yes {
+            confirm(&found)?;
+        }
+        let uid = found.object.metadata.uid.clone();
+        // Another cluster of this name may have come since: only the one that was meant is deleted.
+        let exactly = Preconditions { uid: uid.clone(), resource_version: None };
+        let params = DeleteParams::default().preconditions(exactly);
+        session.clusters(&found.namespace).delete(&found.name, &params).await?;
+        if session.format.is_table() {
+            print(&format!("{} is being deleted\n", full_name(&found.object)))?;
+        }
+        if found.cluster()?.spec.paused == Some(true) {
+            tell(&format!("It is paused: nothing is removed before `butlerctl cluster resume {}`.", found.arguments()));
+        }
+        if !self.patience.wait {
+            return Ok(());
+        }
+        follow(session, &found.namespace, &found.name, uid.as_deref(), &Goal::Deleted, self.patience.timeout).await?;
+        tell(&format!("{} is gone", found.name));
+        match uid {
+            Some(uid) => receipt::show(session, &found.namespace, &uid).await,
+            None => Ok(()),
+        }
+    }
+}
+
+fn confirm(found: &Found) -> Outcome {
+    let Found { name, namespace, .. } = found;
+    let mut error = std::io::stderr();
+    write!(
+        error,
+        "Cluster {name} of team {namespace} will be deleted, with its machines and all data in it.\n\
+         Type its name to go on: "
+    )?;
+    error.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    if is_meant(&answer, found) {
+        return Ok(());
+    }
+    Err(Failure::new(Code::Refused, format!("that is not its name: {name} is not deleted")))
+}
+
+fn is_meant(answer: &str, found: &Found) -> bool {
+    answer.trim() == found.name || answer.trim() == format!("{}/{}", found.namespace, found.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::DynamicObject;
+
+    use super::*;
+    use crate::session::cluster_resource;
+
+    #[test]
+    fn only_the_whole_name_counts() {
+        let object = DynamicObject::new("a", &cluster_resource()).within("t");
+        let found = Found { namespace: "t".into(), name: "a".into(), object };
+        for (answer, meant) in
+            [("a\n", true), (" a ", true), ("t/a\n", true), ("", false), ("y\n", false), ("A\n", false)]
+        {
+            assert_eq!(is_meant(answer, &found), meant, "{answer:?}");
+        }
+    }
+}

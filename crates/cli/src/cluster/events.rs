@@ -1,0 +1,163 @@
+//! `butlerctl cluster events`.
+
+use std::collections::BTreeSet;
+
+use butler_api::butler::{TenantAddon, TenantCluster};
+use clap::Args;
+use futures::stream::select_all;
+use futures::{StreamExt, TryStreamExt};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Event;
+use kube::api::ListParams;
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, ResourceExt};
+
+use super::Named;
+use crate::failure::{Failure, Outcome};
+use crate::lookup::{self, Found};
+use crate::output::{Format, print_value};
+use crate::screen::{Colour, print, tell};
+use crate::session::Session;
+use crate::table::{Cell, Table, line};
+
+#[derive(Args)]
+pub(crate) struct Events {
+    #[command(flatten)]
+    cluster: Named,
+    /// Go on and print what happens
+    #[arg(short, long)]
+    watch: bool,
+}
+
+const HEADINGS: &[&str] = &["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"];
+
+impl Events {
+    pub(crate) async fn run(self, session: &Session) -> Outcome {
+        let found = lookup::find(session, &self.cluster.name).await?;
+        let about = About::of(session, &found).await?;
+        let mut events = Vec::new();
+        for namespace in &about.namespaces {
+            let listed = Api::<Event>::namespaced(session.client.clone(), namespace).list(&ListParams::default()).await;
+            match listed {
+                Err(error) if Failure::is_forbidden(&error) && *namespace != found.namespace => {}
+                listed => events.extend(listed?.items.into_iter().filter(|event| about.concerns(event))),
+            }
+        }
+        events.sort_by_key(last_seen);
+        if !session.format.is_table() {
+            return print_events(&events, session.format);
+        }
+        if events.is_empty() && !self.watch {
+            tell(&format!("Nothing is on record about {}.", found.name));
+            return Ok(());
+        }
+        let mut table = Table::new(HEADINGS);
+        let now = Timestamp::now();
+        for event in &events {
+            table.push(cells(event, now));
+        }
+        print(&table.render(session.screen))?;
+        if self.watch { follow(session, &about, &events, &table.widths()).await } else { Ok(()) }
+    }
+}
+
+/// What belongs to a cluster.
+struct About {
+    /// The team's namespace, and that of the cluster's internals.
+    namespaces: Vec<String>,
+    team: String,
+    cluster: String,
+    uid: String,
+    addons: BTreeSet<String>,
+}
+
+impl About {
+    async fn of(session: &Session, found: &Found) -> Outcome<Self> {
+        let cluster: TenantCluster = found.cluster()?;
+        let addons: Api<TenantAddon> = Api::namespaced(session.client.clone(), &found.namespace);
+        let addons = match addons.list(&ListParams::default()).await {
+            Err(error) if Failure::is_forbidden(&error) => Vec::new(),
+            listed => listed?.items,
+        };
+        let addons = addons.iter().filter(|addon| addon.spec.cluster_ref.name == found.name).map(ResourceExt::name_any);
+        let internals = cluster.status.and_then(|status| status.tenant_namespace);
+        Ok(Self {
+            namespaces: [found.namespace.clone()].into_iter().chain(internals).collect(),
+            team: found.namespace.clone(),
+            cluster: found.name.clone(),
+            uid: found.object.metadata.uid.clone().unwrap_or_default(),
+            addons: addons.collect(),
+        })
+    }
+
+    fn concerns(&self, event: &Event) -> bool {
+        let object = &event.involved_object;
+        let name = object.name.as_deref().unwrap_or_default();
+        if event.metadata.namespace.as_deref() != Some(&self.team) {
+            return true;
+        }
+        match object.kind.as_deref() {
+            // A cluster of the same name may have been there before.
+            Some("TenantCluster") => name == self.cluster && object.uid.as_ref().is_none_or(|uid| *uid == self.uid),
+            Some("TenantAddon") => self.addons.contains(name),
+            _ => false,
+        }
+    }
+}
+
+async fn follow(session: &Session, about: &About, known: &[Event], widths: &[usize]) -> Outcome {
+    let mut seen: BTreeSet<(Option<String>, Option<String>)> = known.iter().map(version).collect();
+    let watches = about.namespaces.iter().map(|namespace| {
+        let events: Api<Event> = Api::namespaced(session.client.clone(), namespace);
+        watcher(events, watcher::Config::default()).default_backoff().applied_objects().boxed()
+    });
+    let mut events = select_all(watches);
+    while let Some(event) = events.try_next().await? {
+        if about.concerns(&event) && seen.insert(version(&event)) {
+            print(&line(&cells(&event, Timestamp::now()), widths, session.screen))?;
+        }
+    }
+    Ok(())
+}
+
+fn version(event: &Event) -> (Option<String>, Option<String>) {
+    (event.metadata.uid.clone(), event.metadata.resource_version.clone())
+}
+
+fn last_seen(event: &Event) -> Option<Timestamp> {
+    let series = event.series.as_ref().and_then(|series| series.last_observed_time.as_ref()).map(|time| time.0);
+    let times =
+        [event.last_timestamp.as_ref(), event.first_timestamp.as_ref(), event.metadata.creation_timestamp.as_ref()];
+    let micro = event.event_time.as_ref().map(|time| time.0);
+    series.or(times[0].map(|time| time.0)).or(micro).or(times[1].or(times[2]).map(|time| time.0))
+}
+
+fn cells(event: &Event, now: Timestamp) -> Vec<Cell> {
+    let object = &event.involved_object;
+    let kind = object.kind.as_deref().unwrap_or_default().to_lowercase();
+    let age = last_seen(event).map(|then| kernel::duration::human(now.as_second().saturating_sub(then.as_second())));
+    let count = event.series.as_ref().and_then(|series| series.count).or(event.count).filter(|count| *count > 1);
+    let age = age.unwrap_or_else(|| "<unknown>".to_owned());
+    let seen = match count {
+        Some(count) => format!("{age} (x{count})"),
+        None => age,
+    };
+    let type_ = event.type_.as_deref().unwrap_or_default();
+    vec![
+        seen.into(),
+        Cell::coloured(type_, (type_ == "Warning").then_some(Colour::Bad)),
+        event.reason.as_deref().unwrap_or_default().into(),
+        format!("{kind}/{}", object.name.as_deref().unwrap_or_default()).into(),
+        event.message.as_deref().unwrap_or_default().into(),
+    ]
+}
+
+fn print_events(events: &[Event], format: Format) -> Outcome {
+    match format {
+        Format::Name => print(&events.iter().map(|event| format!("event/{}\n", event.name_any())).collect::<String>()),
+        format => {
+            let items = serde_json::to_value(events)?;
+            print_value(&serde_json::json!({"apiVersion": "v1", "kind": "EventList", "items": items}), format)
+        }
+    }
+}

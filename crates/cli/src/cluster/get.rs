@@ -1,0 +1,165 @@
+//! `butlerctl cluster get`.
+
+use butler_api::butler::TenantCluster;
+use butler_api::butler::tenant_cluster::{ClusterPhase, PoolStatus};
+use clap::Args;
+use futures::TryStreamExt;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use kube::runtime::{WatchStreamExt, watcher};
+
+use super::row::{HEADINGS, Row, WIDE_HEADINGS, cells, phase_colour};
+use super::{Named, age};
+use crate::failure::{Failure, Outcome};
+use crate::lookup::{self, Found};
+use crate::output::{Format, print_object};
+use crate::screen::{Screen, plain, print};
+use crate::session::Session;
+use crate::table::{Cell, Table, line};
+
+#[derive(Args)]
+pub(crate) struct Get {
+    #[command(flatten)]
+    cluster: Named,
+    /// Go on and print what changes
+    #[arg(short, long)]
+    watch: bool,
+}
+
+impl Get {
+    pub(crate) async fn run(self, session: &Session) -> Outcome {
+        let found = lookup::find(session, &self.cluster.name).await?;
+        if self.watch {
+            return follow(session, &found).await;
+        }
+        match session.format {
+            Format::Table | Format::Wide => {
+                let wide = session.format == Format::Wide;
+                print(&described(&found.cluster()?, Timestamp::now(), wide, session.screen))
+            }
+            format => print_object(&found.object, format),
+        }
+    }
+}
+
+/// Prints the cluster at every change until it is gone.
+async fn follow(session: &Session, found: &Found) -> Outcome {
+    let states = watcher::watch_object(session.cluster_objects(&found.namespace), &found.name).default_backoff();
+    let mut states = std::pin::pin!(states);
+    let wide = session.format == Format::Wide;
+    let mut widths: Option<Vec<usize>> = None;
+    while let Some(Some(object)) = states.try_next().await? {
+        if !session.format.is_table() {
+            if session.format == Format::Yaml {
+                print("---\n")?;
+            }
+            print_object(&object, session.format)?;
+            continue;
+        }
+        let row: Row = serde_json::from_value(serde_json::to_value(&object)?)?;
+        let cells = cells(&row, Timestamp::now(), wide);
+        match &widths {
+            Some(widths) => print(&line(&cells, widths, session.screen))?,
+            None => {
+                let mut table = Table::new(if wide { WIDE_HEADINGS } else { HEADINGS });
+                table.push(cells);
+                print(&table.render(session.screen))?;
+                widths = Some(table.widths());
+            }
+        }
+    }
+    Err(Failure::new(crate::failure::Code::NotFound, format!("{} is gone", found.name)))
+}
+
+/// All that people usually want to know of a cluster.
+fn described(cluster: &TenantCluster, now: Timestamp, wide: bool, screen: Screen) -> String {
+    let status = cluster.status.clone().unwrap_or_default();
+    let resolved = status.resolved.clone().unwrap_or_default();
+    let deleting = cluster.metadata.deletion_timestamp.is_some();
+    let phase = if deleting { ClusterPhase::Deleting } else { status.phase.unwrap_or(ClusterPhase::Pending) };
+    let since = status.last_transition_time.as_ref().map(|time| format!(" for {}", age(Some(time), now)));
+    let paused = if cluster.spec.paused == Some(true) { ", paused" } else { "" };
+    let painted = phase_colour(phase.as_str()).map(|colour| screen.paint(colour, phase.as_str()));
+    let wanted = cluster.spec.kubernetes_version.clone().or(resolved.kubernetes_version);
+    let runs = status.observed_state.as_ref().and_then(|state| state.kubernetes_version.clone());
+    let version = match (runs, wanted) {
+        (Some(runs), Some(wanted)) if runs != wanted => format!("{runs}, on its way to {wanted}"),
+        (runs, wanted) => runs.or(wanted).unwrap_or_default(),
+    };
+    let provider = resolved.provider_config_ref.map(|reference| reference.name);
+    let provider =
+        provider.or_else(|| cluster.spec.provider_config_ref.as_ref().map(|reference| reference.name.clone()));
+    let workers = status
+        .worker_nodes_desired
+        .map(|wanted| format!("{} of {wanted} ready", status.worker_nodes_ready.unwrap_or(0)));
+    let mut lines = vec![
+        ("Name", cluster.name_any()),
+        ("Team", cluster.namespace().unwrap_or_default()),
+        ("Phase", format!("{}{}{paused}", painted.unwrap_or_default(), since.unwrap_or_default())),
+        ("Version", version),
+        ("Endpoint", status.control_plane_endpoint.clone().unwrap_or_default()),
+        ("Workers", workers.unwrap_or_default()),
+        ("Provider", provider.unwrap_or_default()),
+        ("Age", age(cluster.metadata.creation_timestamp.as_ref(), now)),
+    ];
+    if wide {
+        let control_plane = &cluster.spec.control_plane;
+        lines.push(("Control plane", format!("{}, {} replicas", control_plane.type_, control_plane.replicas())));
+        lines.push(("Pod network", cluster.spec.networking.pod_cidr.clone()));
+        lines.push(("Service network", cluster.spec.networking.service_cidr.clone()));
+        let addresses = resolved.load_balancer_addresses.or(cluster.spec.load_balancer_addresses());
+        lines.push(("Load balancers", addresses.unwrap_or_default()));
+        lines.push(("Internals", status.tenant_namespace.clone().unwrap_or_default()));
+    }
+    let mut text = String::new();
+    for (name, value) in lines {
+        let value = if value.is_empty() { "<none>" } else { &value };
+        text += &format!("{:<17}{value}\n", format!("{name}:"));
+    }
+    for blocker in &status.blockers {
+        text += &format!("{:<17}{}: {}\n", "Waits for:", plain(&blocker.reason), plain(&blocker.message));
+    }
+    for left in &status.remaining {
+        text += &format!("{:<17}{}\n", "Left to do:", plain(left));
+    }
+    if wide {
+        text += &pools(&status.worker_pools, screen);
+    }
+    text + &conditions(&status.conditions, now, screen)
+}
+
+fn conditions(conditions: &[butler_api::shared::Condition], now: Timestamp, screen: Screen) -> String {
+    if conditions.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&["CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"]);
+    for condition in conditions {
+        table.push(vec![
+            Cell::from(&condition.type_),
+            condition.status.as_str().into(),
+            age(condition.last_transition_time.as_ref(), now).into(),
+            condition.reason.as_deref().unwrap_or_default().into(),
+            condition.message.as_deref().unwrap_or_default().into(),
+        ]);
+    }
+    format!("\n{}", table.render(screen))
+}
+
+fn pools(pools: &[PoolStatus], screen: Screen) -> String {
+    if pools.is_empty() {
+        return String::new();
+    }
+    let number = |number: Option<i32>| Cell::from(number.map(|number| number.to_string()).unwrap_or_default());
+    let mut table = Table::new(&["POOL", "WANTED", "THERE", "READY", "UPDATED", "VERSION"]);
+    for pool in pools {
+        table.push(vec![
+            Cell::from(&pool.name),
+            number(pool.desired_replicas),
+            number(pool.replicas),
+            number(pool.ready_replicas),
+            number(pool.updated_replicas),
+            pool.kubernetes_version.as_deref().unwrap_or_default().into(),
+        ]);
+    }
+    format!("\n{}", table.render(screen))
+}

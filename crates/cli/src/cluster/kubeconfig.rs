@@ -1,0 +1,193 @@
+//! `butlerctl cluster kubeconfig`: the only command that prints a Secret.
+
+use std::path::PathBuf;
+
+use butler_api::butler::TenantCluster;
+use clap::Args;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use serde_json::{Value, json};
+
+use super::Named;
+use super::user_file;
+use crate::command::Global;
+use crate::failure::{Code, Failure, Outcome};
+use crate::lookup::{self, Found};
+use crate::screen::{print, tell};
+use crate::session::Session;
+
+#[derive(Args)]
+pub(crate) struct Kubeconfig {
+    #[command(flatten)]
+    cluster: Named,
+    /// The one that may only look
+    #[arg(long)]
+    viewer: bool,
+    /// Merge it into your kubeconfig, as context TEAM/NAME
+    #[arg(long)]
+    merge: bool,
+    /// The file to merge into [default: --kubeconfig, then the first of KUBECONFIG, then ~/.kube/config]
+    #[arg(long, value_name = "FILE", requires = "merge")]
+    into: Option<PathBuf>,
+    /// Make it the current context
+    #[arg(long = "use", requires = "merge")]
+    make_current: bool,
+}
+
+/// Keys of Secrets under which kubeconfigs are found.
+const KEYS: [&str; 3] = ["value", "kubeconfig", "admin.conf"];
+
+impl Kubeconfig {
+    pub(crate) async fn run(self, session: &Session, global: &Global) -> Outcome {
+        let found = lookup::find(session, &self.cluster.name).await?;
+        let text = read(session, &found, self.viewer).await?;
+        if !self.merge {
+            return print(&text);
+        }
+        let context = context_name(&found, self.viewer);
+        let own = renamed(&text, &context)?;
+        let file = user_file::choose(self.into.as_deref(), global.kubeconfig.as_deref())?;
+        user_file::update(&file, |before| {
+            let merged = pki::merge_kubeconfig(before, own, self.make_current);
+            let merged = merged.map_err(|error| Failure::failed(format!("{}: {error}", file.display())))?;
+            Ok(merged.expose().to_owned())
+        })?;
+        tell(&format!("merged into {}: kubectl --context {context} get nodes", file.display()));
+        Ok(())
+    }
+}
+
+/// The text of a cluster's kubeconfig.
+pub(crate) async fn read(session: &Session, found: &Found, viewer: bool) -> Outcome<String> {
+    let cluster = found.cluster()?;
+    let secrets: Api<Secret> = Api::namespaced(session.client.clone(), &found.namespace);
+    let name = secret_name(&cluster, &found.name, viewer);
+    let secret = secrets.get_opt(&name).await.map_err(|error| match Failure::is_forbidden(&error) {
+        true if !viewer => Failure::new(
+            Code::NotAllowed,
+            format!("you may not read the administrator's kubeconfig of {}: try --viewer", found.name),
+        ),
+        _ => error.into(),
+    })?;
+    let phase = cluster.status.and_then(|status| status.phase).map(|phase| format!(", it is {phase}"));
+    let missing = || {
+        let phase = phase.unwrap_or_default();
+        let message =
+            format!("{} has no kubeconfig yet{phase}: `butlerctl cluster wait {}`", found.name, found.arguments());
+        Failure::new(Code::NotFound, message)
+    };
+    secret.as_ref().and_then(text_of).ok_or_else(missing)
+}
+
+/// The Secret that status names, or the one that is usually there.
+fn secret_name(cluster: &TenantCluster, name: &str, viewer: bool) -> String {
+    let status = cluster.status.as_ref();
+    let named = match viewer {
+        true => status.and_then(|status| status.viewer_kubeconfig_secret_ref.as_ref()),
+        false => status.and_then(|status| status.kubeconfig_secret_ref.as_ref()),
+    };
+    let usual = if viewer { format!("{name}-kubeconfig-viewer") } else { format!("{name}-kubeconfig") };
+    named.map_or(usual, |secret| secret.name.clone())
+}
+
+fn text_of(secret: &Secret) -> Option<String> {
+    let data = secret.data.as_ref()?;
+    let bytes = KEYS.iter().find_map(|key| data.get(*key))?;
+    String::from_utf8(bytes.0.clone()).ok().filter(|text| !text.trim().is_empty())
+}
+
+fn context_name(found: &Found, viewer: bool) -> String {
+    format!("{}/{}{}", found.namespace, found.name, if viewer { "@viewer" } else { "" })
+}
+
+/// The current context of a kubeconfig with its cluster and user, all under one name.
+fn renamed(kubeconfig: &str, name: &str) -> Outcome<Value> {
+    let broken = || Failure::failed("the cluster's kubeconfig is malformed");
+    let value = kernel::yaml::value(kubeconfig).map_err(|_| broken())?;
+    let entry = |list: &str, wanted: &Value, field: &str| {
+        let entries = value.get(list)?.as_array()?;
+        entries.iter().find(|entry| entry.get("name") == Some(wanted))?.get(field).cloned()
+    };
+    let current = value.get("current-context").ok_or_else(broken)?;
+    let mut context = entry("contexts", current, "context").ok_or_else(broken)?;
+    let cluster =
+        context.get("cluster").and_then(|cluster| entry("clusters", cluster, "cluster")).ok_or_else(broken)?;
+    let user = context.get("user").and_then(|user| entry("users", user, "user")).ok_or_else(broken)?;
+    context["cluster"] = name.into();
+    context["user"] = name.into();
+    Ok(json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": name, "user": user}],
+        "contexts": [{"name": name, "context": context}],
+        "current-context": name,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::ByteString;
+
+    use super::*;
+
+    const TENANT: &str = "
+        current-context: kubernetes-admin@my-cluster
+        clusters: [{name: my-cluster, cluster: {server: 'https://10.40.0.201:6443'}}, {name: other, cluster: {}}]
+        users: [{name: kubernetes-admin, user: {token: secret}}]
+        contexts: [{name: kubernetes-admin@my-cluster, context: {cluster: my-cluster, user: kubernetes-admin, namespace: x}}]";
+
+    #[test]
+    fn entries_are_named_after_team_and_cluster() {
+        let own = renamed(TENANT, "team-a/my-cluster").unwrap();
+        assert_eq!(
+            own["clusters"],
+            json!([{"name": "team-a/my-cluster", "cluster": {"server": "https://10.40.0.201:6443"}}])
+        );
+        assert_eq!(own["users"], json!([{"name": "team-a/my-cluster", "user": {"token": "secret"}}]));
+        assert_eq!(
+            own["contexts"],
+            json!([{"name": "team-a/my-cluster", "context":
+                {"cluster": "team-a/my-cluster", "user": "team-a/my-cluster", "namespace": "x"}}])
+        );
+        for broken in
+            ["", "[", "current-context: a", "{current-context: a, contexts: [{name: a, context: {cluster: c}}]}"]
+        {
+            assert!(renamed(broken, "n").is_err(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn merging_twice_is_merging_once() {
+        let own = renamed(TENANT, "t/a").unwrap();
+        let before = "apiVersion: v1\nkind: Config\ncurrent-context: mine\ncontexts: [{name: mine, context: {cluster: c, user: u}}]\n";
+        let once = pki::merge_kubeconfig(before, own.clone(), false).unwrap();
+        let twice = pki::merge_kubeconfig(once.expose(), own, false).unwrap();
+        assert_eq!(once.expose(), twice.expose());
+        let merged = kernel::yaml::value(once.expose()).unwrap();
+        assert_eq!(merged["current-context"], "mine");
+        let names: Vec<&Value> = merged["contexts"].as_array().unwrap().iter().map(|entry| &entry["name"]).collect();
+        assert_eq!(names, ["mine", "t/a"]);
+    }
+
+    #[test]
+    fn the_secret_is_found_by_its_name_and_key() {
+        let cluster = |status: Value| -> TenantCluster {
+            serde_json::from_value(json!({
+                "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster",
+                "metadata": {"name": "a"}, "spec": {}, "status": status,
+            }))
+            .unwrap()
+        };
+        let named = cluster(json!({"kubeconfigSecretRef": {"name": "k"}, "viewerKubeconfigSecretRef": {"name": "v"}}));
+        assert_eq!((secret_name(&named, "a", false), secret_name(&named, "a", true)), ("k".into(), "v".into()));
+        let unnamed = cluster(json!({}));
+        assert_eq!(secret_name(&unnamed, "a", false), "a-kubeconfig");
+        assert_eq!(secret_name(&unnamed, "a", true), "a-kubeconfig-viewer");
+        for (key, found) in [("value", true), ("kubeconfig", true), ("admin.conf", true), ("ca.crt", false)] {
+            let data = [(key.to_owned(), ByteString(b"text".to_vec()))].into();
+            let secret = Secret { data: Some(data), ..Secret::default() };
+            assert_eq!(text_of(&secret).as_deref(), found.then_some("text"), "{key}");
+        }
+    }
+}

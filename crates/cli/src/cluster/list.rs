@@ -1,0 +1,116 @@
+//! `butlerctl cluster list`.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+
+use clap::Args;
+use futures::stream::{SelectAll, Stream};
+use futures::{StreamExt, TryStreamExt};
+use jiff::Timestamp;
+use kube::api::{Request, WatchEvent, WatchParams};
+use kube::core::DynamicObject;
+
+use super::pages::{self, Listed};
+use super::row::{HEADINGS, Row, WIDE_HEADINGS, cells};
+use crate::failure::{Failure, Outcome};
+use crate::output::{Format, print_objects};
+use crate::screen::{print, tell};
+use crate::session::Session;
+use crate::table::{Table, line};
+
+#[derive(Args)]
+pub(crate) struct List {
+    /// The clusters of all teams, even when BUTLER_TEAM names one
+    #[arg(short = 'A', long, visible_alias = "all-namespaces", conflicts_with = "team")]
+    all_teams: bool,
+    /// Go on and print what changes
+    #[arg(short, long)]
+    watch: bool,
+}
+
+/// The resourceVersion that was last printed, by team and name.
+type Known = BTreeMap<(String, String), String>;
+type Changes = SelectAll<Pin<Box<dyn Stream<Item = Result<WatchEvent<Row>, kube::Error>> + Send>>>;
+
+impl List {
+    pub(crate) async fn run(self, session: &Session) -> Outcome {
+        if !session.format.is_table() {
+            if self.watch {
+                return Err(Failure::usage("--watch prints rows: leave out -o, or say -o wide"));
+            }
+            let listed: Listed<DynamicObject> = pages::clusters(session, self.all_teams).await?;
+            return print_objects(&listed.items, session.format);
+        }
+        let listed: Listed<Row> = pages::clusters(session, self.all_teams).await?;
+        if listed.items.is_empty() && !self.watch {
+            tell("There is no cluster yet; `butlerctl cluster create NAME` asks for one.");
+            return Ok(());
+        }
+        let table = table(&listed.items, session.format == Format::Wide);
+        print(&table.render(session.screen))?;
+        if self.watch { self.follow(session, listed, &table.widths()).await } else { Ok(()) }
+    }
+
+    /// Prints every change. Watches end now and then, and then begin again with a list of which only the news are printed.
+    async fn follow(&self, session: &Session, mut listed: Listed<Row>, widths: &[usize]) -> Outcome {
+        let wide = session.format == Format::Wide;
+        let mut known = Known::new();
+        for row in listed.items.drain(..) {
+            known.insert(key(&row), row.metadata.resource_version);
+        }
+        loop {
+            let mut changes = watch(session, &listed).await?;
+            while let Some(change) = changes.try_next().await? {
+                match change {
+                    WatchEvent::Added(row) | WatchEvent::Modified(row) => {
+                        show(session, &mut known, &row, widths, wide)?;
+                    }
+                    WatchEvent::Deleted(mut row) => {
+                        known.remove(&key(&row));
+                        row.gone = true;
+                        show(session, &mut Known::new(), &row, widths, wide)?;
+                    }
+                    WatchEvent::Bookmark(_) => {}
+                    // What it went on from is too old by now.
+                    WatchEvent::Error(_) => break,
+                }
+            }
+            listed = pages::clusters(session, self.all_teams).await?;
+            for row in listed.items.drain(..) {
+                show(session, &mut known, &row, widths, wide)?;
+            }
+        }
+    }
+}
+
+/// Prints a row, unless it is known as it is.
+fn show(session: &Session, known: &mut Known, row: &Row, widths: &[usize], wide: bool) -> Outcome {
+    let version = row.metadata.resource_version.clone();
+    if known.insert(key(row), version.clone()).is_some_and(|before| before == version) {
+        return Ok(());
+    }
+    print(&line(&cells(row, Timestamp::now(), wide), widths, session.screen))
+}
+
+fn key(row: &Row) -> (String, String) {
+    (row.metadata.namespace.clone(), row.metadata.name.clone())
+}
+
+fn table(rows: &[Row], wide: bool) -> Table {
+    let mut table = Table::new(if wide { WIDE_HEADINGS } else { HEADINGS });
+    let now = Timestamp::now();
+    for row in rows {
+        table.push(cells(row, now, wide));
+    }
+    table
+}
+
+async fn watch(session: &Session, listed: &Listed<Row>) -> Outcome<Changes> {
+    let mut changes = SelectAll::new();
+    for (path, version) in &listed.positions {
+        let request = Request::new(path).watch(&WatchParams::default().disable_bookmarks(), version);
+        let request = request.map_err(kube::Error::BuildRequest)?;
+        changes.push(session.client.request_events::<Row>(request).await?.boxed());
+    }
+    Ok(changes)
+}

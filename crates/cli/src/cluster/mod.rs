@@ -1,0 +1,104 @@
+//! `butlerctl cluster`: one file per command.
+
+mod change;
+pub(crate) mod create;
+mod destroy;
+mod events;
+mod export;
+mod get;
+mod kubeconfig;
+mod list;
+mod nodes;
+mod pages;
+mod plan;
+mod progress;
+mod receipt;
+mod row;
+mod user_file;
+mod wait;
+mod why;
+
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::command::Global;
+use crate::failure::Outcome;
+use crate::session::Session;
+
+/// Who wrote what, in the eyes of the API.
+pub(crate) const FIELD_MANAGER: &str = "butlerctl";
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Ask for a cluster
+    Create(Box<create::Create>),
+    /// List clusters
+    #[command(visible_alias = "ls")]
+    List(list::List),
+    /// Show one cluster
+    Get(get::Get),
+    /// Change the number of workers
+    Scale(change::Scale),
+    /// Move to another Kubernetes version
+    Upgrade(change::Upgrade),
+    /// Remove a cluster and all that belongs to it
+    #[command(visible_alias = "delete")]
+    Destroy(destroy::Destroy),
+    /// Print the kubeconfig of a cluster, or merge it into yours
+    Kubeconfig(kubeconfig::Kubeconfig),
+    /// Try a Failed cluster once more
+    Retry(change::Retry),
+    /// Say why a cluster is not as it should be, and who can do what about it
+    Why(why::Why),
+    /// Show what a change would do before it is made
+    Plan(plan::Plan),
+    /// List what happened to a cluster
+    Events(events::Events),
+    /// List the nodes of a cluster
+    Nodes(nodes::Nodes),
+    /// Wait until a cluster is Ready, deleted, or as you say
+    Wait(wait::Wait),
+    /// Let Butler change nothing about a cluster until it is resumed
+    Pause(change::Pause),
+    /// Let Butler look after a paused cluster again
+    Resume(change::Resume),
+    /// Print a cluster as a YAML that can be applied again
+    Export(export::Export),
+}
+
+/// Which cluster is meant.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Named {
+    /// The cluster: NAME, or TEAM/NAME
+    pub(crate) name: String,
+}
+
+impl Command {
+    pub(crate) async fn run(self, session: &Session, global: &Global) -> Outcome {
+        match self {
+            Self::Create(create) => create.run(session).await,
+            Self::List(list) => list.run(session).await,
+            Self::Get(get) => get.run(session).await,
+            Self::Scale(scale) => scale.run(session).await,
+            Self::Upgrade(upgrade) => upgrade.run(session).await,
+            Self::Destroy(destroy) => destroy.run(session).await,
+            Self::Kubeconfig(kubeconfig) => kubeconfig.run(session, global).await,
+            Self::Retry(retry) => retry.run(session).await,
+            Self::Why(why) => why.run(session).await,
+            Self::Plan(plan) => plan.run(session).await,
+            Self::Events(events) => events.run(session).await,
+            Self::Nodes(nodes) => nodes.run(session).await,
+            Self::Wait(wait) => wait.run(session).await,
+            Self::Pause(pause) => pause.run(session).await,
+            Self::Resume(resume) => resume.run(session).await,
+            Self::Export(export) => export.run(session).await,
+        }
+    }
+}
+
+/// How long ago something was, as kubectl writes it.
+pub(crate) fn age(then: Option<&Time>, now: Timestamp) -> String {
+    let seconds = then.map(|then| now.as_second().saturating_sub(then.0.as_second()));
+    seconds.map_or_else(|| "<unknown>".to_owned(), kernel::duration::human)
+}

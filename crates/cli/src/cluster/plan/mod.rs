@@ -1,0 +1,153 @@
+//! `butlerctl cluster plan`: what a change would create, change and delete, before it is made.
+
+mod diff;
+mod objects;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use kernel::version::Version;
+use kube::api::{Patch, PatchParams};
+use serde_json::Value;
+
+use self::objects::{Planned, summary};
+use super::FIELD_MANAGER;
+use super::change::{self, check_upgrade, replicas};
+use super::create::{default_team, place, read};
+use crate::failure::{Failure, Outcome};
+use crate::lookup::{self, Found};
+use crate::output::print_value;
+use crate::screen::{Colour, Screen, print};
+use crate::session::Session;
+
+#[derive(Args)]
+pub(crate) struct Plan {
+    /// The cluster to change: NAME, or TEAM/NAME
+    #[arg(required_unless_present = "file", conflicts_with = "file")]
+    name: Option<String>,
+    /// Apply this YAML file; - is standard input
+    #[arg(short, long, value_name = "FILE", visible_alias = "filename")]
+    file: Option<PathBuf>,
+    /// Scale to this number of workers
+    #[arg(long, value_name = "N", conflicts_with = "file")]
+    workers: Option<u32>,
+    /// The pool to scale
+    #[arg(long, value_name = "NAME", requires = "workers")]
+    pool: Option<String>,
+    /// Upgrade to this Kubernetes version
+    #[arg(long, value_name = "VERSION", conflicts_with = "file")]
+    version: Option<Version>,
+    /// Destroy the cluster
+    #[arg(long, conflicts_with_all = ["file", "workers", "version"])]
+    destroy: bool,
+}
+
+impl Plan {
+    pub(crate) async fn run(self, session: &Session) -> Outcome {
+        let (before, after) = match (&self.file, &self.name) {
+            (Some(file), _) => from_file(session, read(file)?).await?,
+            (None, Some(name)) => self.planned_by_flags(session, &lookup::find(session, name).await?).await?,
+            (None, None) => return Err(Failure::usage("name a cluster, or a file with -f")),
+        };
+        let planned = objects::changes(before.as_ref(), after.as_ref());
+        if !session.format.is_table() {
+            return print_value(&summary(&planned), session.format);
+        }
+        print(&text(&planned, session.screen))
+    }
+
+    /// The cluster as it is, and as it would become.
+    async fn planned_by_flags(&self, session: &Session, found: &Found) -> Outcome<(Option<Value>, Option<Value>)> {
+        let before = serde_json::to_value(&found.object)?;
+        if self.destroy {
+            return Ok((Some(before), None));
+        }
+        let cluster = found.cluster()?;
+        let mut change = self.workers.map(|workers| replicas(&cluster, self.pool.as_deref(), workers)).transpose()?;
+        if let Some(version) = self.version {
+            check_upgrade(&cluster, version)?;
+            change = Some(change.unwrap_or_default().with_version(version));
+        }
+        let change = change.ok_or_else(|| {
+            Failure::usage("what is to change? Say --workers, --version or --destroy, or name a file with -f")
+        })?;
+        let after = serde_json::to_value(change::patch(session, found, &change, true).await?)?;
+        Ok((Some(before), Some(after)))
+    }
+}
+
+/// The cluster as it is, if it is there, and as applying the file would leave it.
+async fn from_file(session: &Session, mut document: Value) -> Outcome<(Option<Value>, Option<Value>)> {
+    let name = document.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if name.is_empty() {
+        return Err(Failure::usage("the file gives the cluster no name"));
+    }
+    let team = match place(&document, session.team.as_deref())? {
+        Some(team) => team,
+        None => default_team(session).await?,
+    };
+    document["metadata"]["namespace"] = team.clone().into();
+    let clusters = session.cluster_objects(&team);
+    let before = clusters.get_opt(&name).await?.map(serde_json::to_value).transpose()?;
+    let params = PatchParams { dry_run: true, ..PatchParams::apply(FIELD_MANAGER).force().validation_strict() };
+    let after = clusters.patch(&name, &params, &Patch::Apply(&document)).await?;
+    Ok((before, Some(serde_json::to_value(after)?)))
+}
+
+/// The plan for people: every object, and every field of it that changes.
+fn text(planned: &[Planned], screen: Screen) -> String {
+    let mut text = String::new();
+    for object in planned {
+        text += &format!("{} {}\n", object.action.word(), object.name());
+        for field in &object.fields {
+            let line = field.to_string();
+            let colour = match (&field.before, &field.after) {
+                (None, _) => Colour::Good,
+                (_, None) => Colour::Bad,
+                _ => Colour::Busy,
+            };
+            text += &format!("  {}\n", screen.paint(colour, &line));
+        }
+    }
+    let summary = summary(planned);
+    text + &format!("{} to create, {} to change, {} to delete\n", summary.create, summary.change, summary.delete)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_plan_reads_like_a_diff() {
+        let cluster = |spec: Value| {
+            json!({"apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster",
+                   "metadata": {"name": "a", "namespace": "t", "resourceVersion": "1"}, "spec": spec, "status": {"phase": "Ready"}})
+        };
+        let before = cluster(json!({"kubernetesVersion": "v1.30.0", "workers": {"replicas": 3}, "paused": true}));
+        let after = cluster(json!({"kubernetesVersion": "v1.30.0", "workers": {"replicas": 5, "labels": {"x": "y"}}}));
+        let plain = Screen { colour: false, live: false };
+        let told = |before: Option<&Value>, after: Option<&Value>| text(&objects::changes(before, after), plain);
+        assert_eq!(
+            told(Some(&before), Some(&after)),
+            "\
+change TenantCluster t/a
+  - spec.paused: true
+  + spec.workers.labels.x: \"y\"
+  ~ spec.workers.replicas: 3 -> 5
+0 to create, 1 to change, 0 to delete
+"
+        );
+        assert_eq!(told(Some(&before), Some(&before)), "0 to create, 0 to change, 0 to delete\n");
+        assert_eq!(told(Some(&before), None), "delete TenantCluster t/a\n0 to create, 0 to change, 1 to delete\n");
+        let created = told(None, Some(&cluster(json!({"workers": {"replicas": 1}}))));
+        assert_eq!(
+            created,
+            "create TenantCluster t/a\n  + spec.workers.replicas: 1\n1 to create, 0 to change, 0 to delete\n"
+        );
+        let json = serde_json::to_value(summary(&objects::changes(Some(&before), Some(&after)))).unwrap();
+        assert_eq!(json["objects"][0]["fields"][2], json!({"path": "spec.workers.replicas", "before": 3, "after": 5}));
+        assert_eq!((&json["change"], &json["objects"][0]["action"]), (&json!(1), &json!("change")));
+    }
+}

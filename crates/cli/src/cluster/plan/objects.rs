@@ -1,0 +1,115 @@
+//! Which objects a change creates, changes and deletes.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::diff::{Field, fields};
+use crate::cluster::export::cleaned;
+
+/// What would happen to one object.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Planned {
+    pub(crate) action: Action,
+    pub(crate) kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: String,
+    /// What of it changes.
+    pub(crate) fields: Vec<Field>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Action {
+    Create,
+    Change,
+    Delete,
+}
+
+/// A plan for programs.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Summary<'a> {
+    pub(crate) create: usize,
+    pub(crate) change: usize,
+    pub(crate) delete: usize,
+    pub(crate) objects: &'a [Planned],
+}
+
+/// All objects that change when a TenantCluster goes from `before` to `after`. So far that is the TenantCluster itself:
+/// whoever makes the objects below it can say what becomes of them, and is to be asked here.
+pub(crate) fn changes(before: Option<&Value>, after: Option<&Value>) -> Vec<Planned> {
+    planned(before, after).into_iter().collect()
+}
+
+/// What happens to one object; nothing when it stays as it is.
+fn planned(before: Option<&Value>, after: Option<&Value>) -> Option<Planned> {
+    let object = after.or(before)?;
+    let (action, fields) = match (before, after) {
+        (None, Some(after)) => (Action::Create, fields(None, Some(&content(after)))),
+        (Some(_), None) => (Action::Delete, Vec::new()),
+        (Some(before), Some(after)) => (Action::Change, fields(Some(&content(before)), Some(&content(after)))),
+        (None, None) => return None,
+    };
+    if action == Action::Change && fields.is_empty() {
+        return None;
+    }
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    Some(Planned {
+        action,
+        kind: text("/kind").unwrap_or_default(),
+        namespace: text("/metadata/namespace"),
+        name: text("/metadata/name").unwrap_or_default(),
+        fields,
+    })
+}
+
+/// What people wrote of an object, without what names it.
+fn content(object: &Value) -> Value {
+    let mut content = cleaned(object);
+    if let Some(fields) = content.as_object_mut() {
+        fields.remove("apiVersion");
+        fields.remove("kind");
+    }
+    if let Some(metadata) = content.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("name");
+        metadata.remove("namespace");
+        if metadata.is_empty()
+            && let Some(fields) = content.as_object_mut()
+        {
+            fields.remove("metadata");
+        }
+    }
+    content
+}
+
+/// How many of each.
+pub(crate) fn summary(planned: &[Planned]) -> Summary<'_> {
+    let count = |action: Action| planned.iter().filter(|object| object.action == action).count();
+    Summary {
+        create: count(Action::Create),
+        change: count(Action::Change),
+        delete: count(Action::Delete),
+        objects: planned,
+    }
+}
+
+impl Planned {
+    /// `TenantCluster team-a/my-cluster`.
+    pub(crate) fn name(&self) -> String {
+        match &self.namespace {
+            Some(namespace) => format!("{} {namespace}/{}", self.kind, self.name),
+            None => format!("{} {}", self.kind, self.name),
+        }
+    }
+}
+
+impl Action {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Change => "change",
+            Self::Delete => "delete",
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The way to a goal, shown live: which step, what it waits for, how long it takes.
+
+use std::io::Write;
+use std::time::Duration;
+
+use butler_api::butler::TenantCluster;
+use butler_api::butler::tenant_cluster::{ClusterPhase, TenantClusterStatus};
+use butler_api::shared::ConditionStatus;
+
+use crate::screen::{Screen, plain, tell};
+
+/// The phases of a new cluster, in their order.
+const WAY: [ClusterPhase; 4] =
+    [ClusterPhase::Pending, ClusterPhase::Provisioning, ClusterPhase::Installing, ClusterPhase::Ready];
+
+/// Shows progress on standard error: redrawn in place on a terminal, else a line per change.
+pub(crate) struct Progress {
+    screen: Screen,
+    name: String,
+    /// What is shown, without the time.
+    shown: Vec<String>,
+    /// Lines of the present drawing.
+    drawn: usize,
+}
+
+impl Progress {
+    pub(crate) fn new(screen: Screen, name: &str) -> Self {
+        Self { screen, name: name.to_owned(), shown: Vec::new(), drawn: 0 }
+    }
+
+    /// Shows a state.
+    pub(crate) fn show(&mut self, cluster: Option<&TenantCluster>, elapsed: Duration) {
+        let state = cluster.map(lines).unwrap_or_default();
+        if self.screen.live {
+            self.shown = state;
+            self.tick(elapsed);
+        } else if state != self.shown {
+            tell(&format!("[{}] {}: {}", seconds(elapsed), self.name, state.join("; ")));
+            self.shown = state;
+        }
+    }
+
+    /// Shows that time passes, on a terminal.
+    pub(crate) fn tick(&mut self, elapsed: Duration) {
+        if self.screen.live && !self.shown.is_empty() {
+            let frame = frame(&self.name, &self.shown, elapsed, self.screen.width());
+            self.clear();
+            self.drawn = frame.len();
+            let _ = writeln!(std::io::stderr(), "{}", frame.join("\n"));
+        }
+    }
+
+    /// Takes the drawing away; what came of it is told by others.
+    pub(crate) fn finish(&mut self) {
+        self.clear();
+    }
+
+    fn clear(&mut self) {
+        if self.drawn > 0 {
+            let _ = write!(std::io::stderr(), "\x1b[{}A\r\x1b[J", self.drawn);
+            self.drawn = 0;
+        }
+    }
+}
+
+/// The most important thing a cluster waits for, on one line.
+pub(crate) fn waiting_for(cluster: &TenantCluster) -> Option<String> {
+    let blocker = cluster.status.as_ref()?.blockers.first()?;
+    Some(format!("{}: {}", blocker.reason, plain(&blocker.message)))
+}
+
+/// A state in lines: the step, what holds already, what is waited for, what is left.
+fn lines(cluster: &TenantCluster) -> Vec<String> {
+    let status = cluster.status.clone().unwrap_or_default();
+    let deleting = cluster.metadata.deletion_timestamp.is_some();
+    let phase = if deleting { ClusterPhase::Deleting } else { status.phase.unwrap_or(ClusterPhase::Pending) };
+    let mut lines = vec![step(phase, &status)];
+    if cluster.spec.paused == Some(true) {
+        lines.push("it is paused: `butlerctl cluster resume` lets it go on".to_owned());
+    }
+    if let Some(waits) = waiting_for(cluster) {
+        lines.push(format!("waits for {waits}"));
+    }
+    lines.extend(status.remaining.iter().map(|left| format!("left: {}", plain(left))));
+    lines
+}
+
+fn step(phase: ClusterPhase, status: &TenantClusterStatus) -> String {
+    let number = WAY.iter().position(|step| *step == phase).filter(|_| status.ready_since.is_none());
+    let step = number.map(|number| format!(" (step {} of {})", number + 1, WAY.len())).unwrap_or_default();
+    let held = status.conditions.iter().filter(|condition| condition.status == ConditionStatus::True);
+    let held: Vec<&str> = held.map(|condition| condition.type_.as_str()).collect();
+    let workers = status
+        .worker_nodes_desired
+        .map(|wanted| format!(", {}/{wanted} workers", status.worker_nodes_ready.unwrap_or(0)));
+    let held = if held.is_empty() { String::new() } else { format!(", {}", held.join(", ")) };
+    format!("{phase}{step}{}{held}", workers.unwrap_or_default())
+}
+
+/// What a terminal of this width shows.
+fn frame(name: &str, lines: &[String], elapsed: Duration, width: usize) -> Vec<String> {
+    let cut = |line: String| match line.chars().count() > width {
+        true => line.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
+        false => line,
+    };
+    let first = lines.first().map(|line| format!("{name} {}  {line}", seconds(elapsed)));
+    let others = lines.iter().skip(1).map(|line| format!("  {line}"));
+    first.into_iter().chain(others).map(cut).collect()
+}
+
+fn seconds(elapsed: Duration) -> String {
+    kernel::duration::human(i64::try_from(elapsed.as_secs()).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn cluster(status: serde_json::Value) -> TenantCluster {
+        serde_json::from_value(json!({
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster",
+            "metadata": {"name": "a"}, "spec": {}, "status": status,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn every_step_says_what_it_waits_for() {
+        let provisioning = cluster(json!({
+            "phase": "Provisioning", "workerNodesReady": 1, "workerNodesDesired": 3,
+            "conditions": [
+                {"type": "ControlPlaneReady", "status": "True"}, {"type": "WorkersReady", "status": "False"},
+            ],
+            "blockers": [{"reason": "MachinesStarting", "message": "2 machines\nare starting"}],
+            "remaining": ["install cilium"],
+        }));
+        assert_eq!(
+            lines(&provisioning),
+            [
+                "Provisioning (step 2 of 4), 1/3 workers, ControlPlaneReady",
+                "waits for MachinesStarting: 2 machines are starting",
+                "left: install cilium",
+            ]
+        );
+        let updating = json!({"phase": "Updating", "readySince": "2026-01-01T00:00:00Z"});
+        assert_eq!(lines(&cluster(updating)), ["Updating"]);
+        assert_eq!(lines(&cluster(json!({}))), ["Pending (step 1 of 4)"]);
+    }
+
+    #[test]
+    fn a_frame_fits_the_terminal() {
+        let lines = ["Provisioning".to_owned(), "waits for a very long thing".to_owned()];
+        let drawn = frame("a", &lines, Duration::from_secs(75), 20);
+        assert_eq!(drawn, ["a 75s  Provisioning", "  waits for a very …"]);
+    }
+}

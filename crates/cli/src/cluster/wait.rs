@@ -1,0 +1,306 @@
+//! `butlerctl cluster wait`, and `--wait` of the commands that change something.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use butler_api::butler::TenantCluster;
+use butler_api::butler::tenant_cluster::ClusterPhase;
+use butler_api::names::annotations;
+use clap::Args;
+use futures::StreamExt;
+use kernel::duration::GoDuration;
+use kube::ResourceExt;
+use kube::runtime::{WatchStreamExt, watcher};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
+
+use super::Named;
+use super::progress::{Progress, waiting_for};
+use crate::failure::{Code, Failure, Outcome};
+use crate::lookup;
+use crate::screen::print;
+use crate::session::Session;
+
+/// How often the elapsed time is redrawn on a terminal.
+const TICK: Duration = Duration::from_secs(1);
+
+#[derive(Args)]
+pub(crate) struct Wait {
+    #[command(flatten)]
+    cluster: Named,
+    /// What to wait for: Ready, Deleted, phase=PHASE, or condition=TYPE[=STATUS]
+    #[arg(long = "for", value_name = "GOAL", default_value = "Ready")]
+    goal: Goal,
+    /// How long to wait at most
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "15m")]
+    timeout: Duration,
+}
+
+/// Whether a command waits for what it asked for.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Patience {
+    /// Wait until it is done, showing the way there
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// How long to wait at most
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "15m")]
+    pub(crate) timeout: Duration,
+}
+
+/// What is waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Goal {
+    Ready,
+    Deleted,
+    Phase(String),
+    Condition { type_: String, status: String },
+}
+
+/// How far a cluster is from a goal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Reached,
+    NotYet,
+    /// It will not come to that by itself.
+    Hopeless(String),
+    /// It is not there any more.
+    Gone,
+}
+
+impl Wait {
+    pub(crate) async fn run(self, session: &Session) -> Outcome {
+        let found = match lookup::find(session, &self.cluster.name).await {
+            // What is not there needs no deleting.
+            Err(failure) if failure.code == Code::NotFound && self.goal == Goal::Deleted => {
+                return print(&format!("{} is gone\n", self.cluster.name));
+            }
+            found => found?,
+        };
+        let uid = found.object.metadata.uid.as_deref();
+        follow(session, &found.namespace, &found.name, uid, &self.goal, self.timeout).await?;
+        print(&format!("{} {}\n", found.name, self.goal.reached()))
+    }
+}
+
+/// Follows a cluster until it has reached the goal, and shows the way there.
+pub(crate) async fn follow(
+    session: &Session,
+    namespace: &str,
+    name: &str,
+    uid: Option<&str>,
+    goal: &Goal,
+    timeout: Duration,
+) -> Outcome {
+    let started = Instant::now();
+    let mut progress = Progress::new(session.screen, name);
+    let mut states = std::pin::pin!(watcher::watch_object(session.clusters(namespace), name).default_backoff());
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut last: Option<TenantCluster> = None;
+    let ended = timeout_at(started + timeout, async {
+        loop {
+            tokio::select! {
+                state = states.next() => match state {
+                    Some(Ok(cluster)) => {
+                        let cluster = cluster.filter(|cluster| uid.is_none() || cluster.metadata.uid.as_deref() == uid);
+                        match judge(goal, cluster.as_ref()) {
+                            Verdict::NotYet => {}
+                            end => return Ok(end),
+                        }
+                        last = cluster;
+                        progress.show(last.as_ref(), started.elapsed());
+                    }
+                    Some(Err(error)) if is_final(&error) => return Err(Failure::from(error)),
+                    // The watch begins again by itself.
+                    Some(Err(error)) => tracing::info!("{error}"),
+                    None => return Err(Failure::failed("the watch ended early")),
+                },
+                _ = ticks.tick() => progress.tick(started.elapsed()),
+            }
+        }
+    })
+    .await;
+    progress.finish();
+    let why = format!("`butlerctl cluster why {name} -n {namespace}` says more");
+    match ended {
+        Ok(Ok(Verdict::Reached | Verdict::NotYet)) => Ok(()),
+        Ok(Ok(Verdict::Gone)) => Err(Failure::new(Code::NotFound, format!("{name} is gone"))),
+        Ok(Ok(Verdict::Hopeless(reason))) => Err(Failure::failed(format!("{name} is {reason}; {why}"))),
+        Ok(Err(failure)) => Err(failure),
+        Err(_) => {
+            let waits = last.as_ref().and_then(waiting_for).map(|waits| format!(", it waits for {waits}"));
+            let waits = waits.unwrap_or_default();
+            let after = kernel::duration::human(i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX));
+            Err(Failure::new(Code::TimedOut, format!("{name} {} after {after}{waits}; {why}", goal.missed())))
+        }
+    }
+}
+
+/// Whether asking again cannot help.
+fn is_final(error: &watcher::Error) -> bool {
+    use watcher::Error::{InitialListFailed, WatchFailed, WatchStartFailed};
+    match error {
+        InitialListFailed(source) | WatchStartFailed(source) | WatchFailed(source) => {
+            matches!(source, kube::Error::Api(status) if matches!(status.code, 401 | 403 | 404))
+        }
+        _ => false,
+    }
+}
+
+/// How far a cluster is from a goal.
+pub(crate) fn judge(goal: &Goal, cluster: Option<&TenantCluster>) -> Verdict {
+    let Some(cluster) = cluster else {
+        return if *goal == Goal::Deleted { Verdict::Reached } else { Verdict::Gone };
+    };
+    let status = cluster.status.clone().unwrap_or_default();
+    let phase = status.phase.unwrap_or(ClusterPhase::Pending);
+    let outdated = status.observed_generation.is_some_and(|seen| Some(seen) < cluster.metadata.generation);
+    let reached = match goal {
+        Goal::Deleted => false,
+        Goal::Phase(wanted) => phase.as_str() == wanted,
+        Goal::Ready => phase == ClusterPhase::Ready && cluster.metadata.deletion_timestamp.is_none(),
+        Goal::Condition { type_, status: wanted } => {
+            let condition = status.conditions.iter().find(|condition| condition.type_ == *type_);
+            condition.is_some_and(|condition| condition.status.as_str() == wanted)
+        }
+    };
+    if reached && !outdated {
+        return Verdict::Reached;
+    }
+    let retried = cluster.annotations().get(annotations::RETRY);
+    let retry_waits = retried.is_some() && retried != status.observed_retry.as_ref();
+    if *goal == Goal::Ready && phase == ClusterPhase::Failed && !outdated && !retry_waits {
+        let reason = waiting_for(cluster).map(|reason| format!(": {reason}")).unwrap_or_default();
+        return Verdict::Hopeless(format!("Failed{reason}"));
+    }
+    Verdict::NotYet
+}
+
+impl Goal {
+    fn reached(&self) -> String {
+        match self {
+            Self::Deleted => "is gone".to_owned(),
+            goal => format!("is {goal}"),
+        }
+    }
+
+    fn missed(&self) -> String {
+        match self {
+            Self::Deleted => "is not gone".to_owned(),
+            goal => format!("is not {goal}"),
+        }
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ready => f.write_str("Ready"),
+            Self::Deleted => f.write_str("Deleted"),
+            Self::Phase(phase) => f.write_str(phase),
+            Self::Condition { type_, status } => write!(f, "{type_}={status}"),
+        }
+    }
+}
+
+impl FromStr for Goal {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts: Vec<&str> = text.split('=').collect();
+        match parts.as_slice() {
+            ["Ready" | "ready"] => Ok(Self::Ready),
+            ["Deleted" | "deleted" | "delete"] => Ok(Self::Deleted),
+            ["phase", phase] => match ClusterPhase::ALL.iter().find(|known| known.as_str() == *phase) {
+                Some(phase) => Ok(Self::Phase(phase.to_string())),
+                None => Err(format!(
+                    "no such phase, choose one of {}",
+                    ClusterPhase::ALL.iter().map(|phase| phase.as_str()).collect::<Vec<_>>().join(", ")
+                )),
+            },
+            ["condition", type_] if !type_.is_empty() => {
+                Ok(Self::Condition { type_: (*type_).to_owned(), status: "True".to_owned() })
+            }
+            ["condition", type_, status @ ("True" | "False" | "Unknown")] if !type_.is_empty() => {
+                Ok(Self::Condition { type_: (*type_).to_owned(), status: (*status).to_owned() })
+            }
+            _ => {
+                Err("write Ready, Deleted, phase=PHASE, condition=TYPE or condition=TYPE=True|False|Unknown".to_owned())
+            }
+        }
+    }
+}
+
+/// A duration as kubectl takes them: `90s`, `10m`, `1h30m`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let read = GoDuration::parse(text).map_err(|_| "write it as 90s, 10m or 1h30m".to_owned())?;
+    u64::try_from(read.0).map(Duration::from_nanos).map_err(|_| "it cannot be negative".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn goals_are_read_as_written() {
+        let condition = |type_: &str, status: &str| Goal::Condition { type_: type_.into(), status: status.into() };
+        for (text, goal) in [
+            ("Ready", Some(Goal::Ready)),
+            ("delete", Some(Goal::Deleted)),
+            ("phase=Installing", Some(Goal::Phase("Installing".into()))),
+            ("condition=WorkersReady", Some(condition("WorkersReady", "True"))),
+            ("condition=Ready=False", Some(condition("Ready", "False"))),
+            ("phase=Happy", None),
+            ("condition=Ready=maybe", None),
+            ("condition=", None),
+            ("", None),
+        ] {
+            assert_eq!(text.parse::<Goal>().ok(), goal, "{text}");
+        }
+        assert_eq!(duration("1h30m"), Ok(Duration::from_secs(5400)));
+        assert!(duration("-1s").is_err() && duration("5").is_err());
+    }
+
+    #[test]
+    fn a_goal_is_judged_by_the_newest_spec() {
+        let cluster = |generation: i64, status: serde_json::Value| -> TenantCluster {
+            let metadata = json!({
+                "name": "a", "generation": generation, "annotations": {"butler.butlerlabs.dev/retry": "2"},
+            });
+            serde_json::from_value(json!({
+                "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster",
+                "metadata": metadata, "spec": {}, "status": status,
+            }))
+            .unwrap()
+        };
+        let ready = json!({"phase": "Ready", "observedGeneration": 2});
+        let failed = |retry: &str| {
+            json!({"phase": "Failed", "observedGeneration": 2, "observedRetry": retry,
+                   "blockers": [{"reason": "QuotaExceeded", "message": "10 of 10 clusters"}]})
+        };
+        for (goal, generation, status, expected) in [
+            ("Ready", 2, ready.clone(), Verdict::Reached),
+            ("Ready", 3, ready.clone(), Verdict::NotYet),
+            ("Deleted", 2, ready.clone(), Verdict::NotYet),
+            ("phase=Ready", 2, ready, Verdict::Reached),
+            ("Ready", 2, failed("2"), Verdict::Hopeless("Failed: QuotaExceeded: 10 of 10 clusters".into())),
+            ("Ready", 2, failed("1"), Verdict::NotYet),
+            ("Ready", 3, failed("2"), Verdict::NotYet),
+            ("phase=Failed", 2, failed("2"), Verdict::Reached),
+            ("Ready", 1, json!({}), Verdict::NotYet),
+            (
+                "condition=WorkersReady",
+                1,
+                json!({"conditions": [{"type": "WorkersReady", "status": "True"}]}),
+                Verdict::Reached,
+            ),
+        ] {
+            let told = format!("{goal} {status}");
+            assert_eq!(judge(&goal.parse().unwrap(), Some(&cluster(generation, status))), expected, "{told}");
+        }
+        assert_eq!(judge(&Goal::Deleted, None), Verdict::Reached);
+        assert_eq!(judge(&Goal::Ready, None), Verdict::Gone);
+    }
+}

@@ -1,0 +1,187 @@
+//! The chain from symptom to cause, as a pure function of what was read.
+
+use butler_api::butler::TenantCluster;
+use butler_api::butler::tenant_cluster::{ClusterPhase, TenantClusterStatus};
+use butler_api::names::conditions::READY;
+use butler_api::shared::{Blocker, BlockerOwner, Condition, ConditionStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+use serde::Serialize;
+
+use super::below::{self, Below};
+
+/// Why a cluster is as it is.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Answer {
+    pub(crate) team: String,
+    pub(crate) cluster: String,
+    /// Nothing stands in its way.
+    pub(crate) healthy: bool,
+    /// The symptom first, the cause last.
+    pub(crate) chain: Vec<Link>,
+    /// What could not be read, and so is not part of the answer.
+    pub(crate) unread: Vec<String>,
+}
+
+/// One link of the chain.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub(crate) struct Link {
+    pub(crate) stage: Stage,
+    /// What is meant, and how it is.
+    pub(crate) subject: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) message: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) evidence: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) owner: Option<BlockerOwner>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) remedy: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) since: Option<Time>,
+}
+
+/// How deep a link is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Stage {
+    /// What one sees.
+    Symptom,
+    /// Which aspect is not as it should be.
+    Condition,
+    /// What is waited for.
+    Blocker,
+    /// Which object below is the reason.
+    Object,
+}
+
+/// Who that is, in words.
+pub(crate) fn people(owner: BlockerOwner) -> &'static str {
+    match owner {
+        BlockerOwner::Butler => "nobody has to: Butler is at work",
+        BlockerOwner::User => "you",
+        BlockerOwner::TeamAdmin => "an administrator of the team",
+        BlockerOwner::PlatformAdmin => "an operator of the platform",
+        BlockerOwner::Infrastructure => "whoever runs the infrastructure",
+    }
+}
+
+/// The chain of a cluster.
+pub(crate) fn answer(cluster: &TenantCluster, below: &Below) -> Answer {
+    let status = cluster.status.clone().unwrap_or_default();
+    let mut chain = vec![symptom(cluster, &status)];
+    chain.extend(failing(&status.conditions).map(|condition| of_condition(Stage::Condition, condition)));
+    chain.extend(unseen(cluster, &status));
+    chain.extend(paused(cluster));
+    chain.extend(status.blockers.iter().map(|blocker| of_blocker(Stage::Blocker, "it", blocker)));
+    chain.extend(below::links(below));
+    let healthy = chain.len() == 1 && status.phase == Some(ClusterPhase::Ready) && !is_deleting(cluster);
+    if healthy && let Some(first) = chain.first_mut() {
+        first.message = Some("nothing stands in its way".to_owned());
+    }
+    Answer {
+        team: cluster.namespace().unwrap_or_default(),
+        cluster: cluster.name_any(),
+        healthy,
+        chain,
+        unread: below.unread.clone(),
+    }
+}
+
+impl Link {
+    pub(crate) fn new(stage: Stage, subject: impl Into<String>) -> Self {
+        let subject = subject.into();
+        Self { stage, subject, message: None, evidence: Vec::new(), owner: None, remedy: None, since: None }
+    }
+}
+
+fn symptom(cluster: &TenantCluster, status: &TenantClusterStatus) -> Link {
+    let deleting = is_deleting(cluster);
+    let phase = if deleting { ClusterPhase::Deleting } else { status.phase.unwrap_or(ClusterPhase::Pending) };
+    let (team, name) = (cluster.namespace().unwrap_or_default(), cluster.name_any());
+    let mut link = Link::new(Stage::Symptom, format!("{team}/{name} is {phase}"));
+    link.since =
+        if deleting { cluster.metadata.deletion_timestamp.clone() } else { status.last_transition_time.clone() };
+    let ready = status.worker_nodes_ready.unwrap_or(0);
+    if let Some(wanted) = status.worker_nodes_desired.filter(|wanted| *wanted != ready) {
+        link.evidence.push(format!("{ready} of {wanted} workers are ready"));
+    }
+    let runs = status.observed_state.as_ref().and_then(|state| state.kubernetes_version.as_ref());
+    if let (Some(runs), Some(wanted)) = (runs, &cluster.spec.kubernetes_version)
+        && runs != wanted
+    {
+        link.evidence.push(format!("it runs {runs}, {wanted} is wanted"));
+    }
+    link.evidence.extend(status.remaining.iter().map(|left| format!("still to do: {left}")));
+    if deleting {
+        link.evidence.extend(cluster.finalizers().iter().map(|holder| format!("held by the finalizer {holder}")));
+    }
+    if phase == ClusterPhase::Failed {
+        link.owner = Some(BlockerOwner::User);
+        link.remedy = Some(format!("butlerctl cluster retry {name} -n {team}, once the cause is gone"));
+    }
+    link
+}
+
+/// No controller has looked at it, or not at its newest change.
+fn unseen(cluster: &TenantCluster, status: &TenantClusterStatus) -> Option<Link> {
+    let what = match status.observed_generation {
+        None if status.phase.is_none() => "it",
+        Some(seen) if Some(seen) < cluster.metadata.generation => "its newest change",
+        _ => return None,
+    };
+    let mut link = Link::new(Stage::Blocker, format!("no controller has looked at {what} yet"));
+    link.owner = Some(BlockerOwner::PlatformAdmin);
+    link.remedy = Some("see that Butler's controllers run".to_owned());
+    Some(link)
+}
+
+fn paused(cluster: &TenantCluster) -> Option<Link> {
+    cluster.spec.paused.filter(|paused| *paused)?;
+    let mut link = Link::new(Stage::Blocker, "it is paused");
+    link.message = Some("Butler changes nothing about it, deletion included".to_owned());
+    link.owner = Some(BlockerOwner::User);
+    let (name, team) = (cluster.name_any(), cluster.namespace().unwrap_or_default());
+    link.remedy = Some(format!("butlerctl cluster resume {name} -n {team}"));
+    Some(link)
+}
+
+/// Conditions that do not hold; Ready, which sums them up, only when it stands alone.
+pub(crate) fn failing(conditions: &[Condition]) -> impl Iterator<Item = &Condition> {
+    let fails = |condition: &&Condition| condition.status != ConditionStatus::True && !is_bad_when_true(condition);
+    let others = conditions.iter().any(|condition| fails(&condition) && condition.type_ != READY);
+    let holds_badly =
+        |condition: &Condition| condition.status == ConditionStatus::True && condition.type_ == "Degraded";
+    conditions
+        .iter()
+        .filter(move |condition| (fails(condition) && (condition.type_ != READY || !others)) || holds_badly(condition))
+}
+
+/// Conditions whose False is good news.
+fn is_bad_when_true(condition: &Condition) -> bool {
+    ["Degraded", "Progressing", "Paused"].contains(&condition.type_.as_str())
+}
+
+pub(crate) fn of_condition(stage: Stage, condition: &Condition) -> Link {
+    let reason = condition.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let mut link = Link::new(stage, format!("{} is {}{reason}", condition.type_, condition.status));
+    link.message = condition.message.clone();
+    link.since = condition.last_transition_time.clone();
+    link
+}
+
+pub(crate) fn of_blocker(stage: Stage, who: &str, blocker: &Blocker) -> Link {
+    Link {
+        stage,
+        subject: format!("{who} waits for {}", blocker.reason),
+        message: Some(blocker.message.clone()),
+        evidence: blocker.evidence.clone(),
+        owner: blocker.owner,
+        remedy: blocker.remedy.clone(),
+        since: blocker.since.clone(),
+    }
+}
+
+fn is_deleting(cluster: &TenantCluster) -> bool {
+    cluster.metadata.deletion_timestamp.is_some()
+}

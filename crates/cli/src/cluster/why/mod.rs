@@ -1,0 +1,212 @@
+//! `butlerctl cluster why`: from the symptom to the cause, with what was seen, who can act, and how.
+
+mod below;
+mod chain;
+
+use clap::Args;
+use jiff::Timestamp;
+
+use self::chain::Answer;
+use super::{Named, age};
+use crate::failure::Outcome;
+use crate::lookup;
+use crate::output::print_value;
+use crate::screen::{Colour, Screen, plain, print};
+use crate::session::Session;
+
+#[derive(Args)]
+pub(crate) struct Why {
+    #[command(flatten)]
+    cluster: Named,
+}
+
+impl Why {
+    pub(crate) async fn run(self, session: &Session) -> Outcome {
+        let found = lookup::find(session, &self.cluster.name).await?;
+        let cluster = found.cluster()?;
+        let below = below::read(session, &found, &cluster).await?;
+        let answer = chain::answer(&cluster, &below);
+        if !session.format.is_table() {
+            return print_value(&answer, session.format);
+        }
+        print(&text(&answer, Timestamp::now(), session.screen))
+    }
+}
+
+/// The answer for people.
+fn text(answer: &Answer, now: Timestamp, screen: Screen) -> String {
+    let mut lines = Vec::new();
+    let mut stage = None;
+    for link in &answer.chain {
+        let word = match (link.stage, stage) {
+            (chain::Stage::Symptom, _) => String::new(),
+            (now, before) if Some(now) == before => "and ".to_owned(),
+            _ => "because ".to_owned(),
+        };
+        stage = Some(link.stage);
+        let since = link.since.as_ref().map(|since| format!(" ({})", age(Some(since), now))).unwrap_or_default();
+        let subject = match (word.is_empty(), answer.healthy) {
+            (false, _) => plain(&link.subject),
+            (true, true) => screen.paint(Colour::Good, &plain(&link.subject)),
+            (true, false) => screen.paint(Colour::Bad, &plain(&link.subject)),
+        };
+        lines.push(format!("{word}{subject}{since}"));
+        let mut detail = |name: &str, value: &str| lines.push(format!("  {name:<6}{}", plain(value)));
+        if let Some(message) = link.message.as_deref().filter(|message| !message.is_empty()) {
+            detail("says", message);
+        }
+        for seen in &link.evidence {
+            detail("seen", seen);
+        }
+        if let Some(owner) = link.owner {
+            detail("who", chain::people(owner));
+        }
+        if let Some(remedy) = &link.remedy {
+            detail("do", remedy);
+        }
+    }
+    lines.extend(
+        answer.unread.iter().map(|unread| screen.paint(Colour::Faint, &format!("not looked at: {}", plain(unread)))),
+    );
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::below::Below;
+    use super::*;
+
+    fn why(metadata: Value, spec: Value, status: Value, below: &Below) -> String {
+        let mut object = json!({
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster",
+            "metadata": {"name": "my-cluster", "namespace": "team-a", "generation": 1},
+            "spec": spec, "status": status,
+        });
+        object["metadata"].as_object_mut().unwrap().extend(metadata.as_object().unwrap().clone());
+        let cluster = serde_json::from_value(object).unwrap();
+        let now = "2026-01-01T12:00:00Z".parse().unwrap();
+        text(&chain::answer(&cluster, below), now, Screen { colour: false, live: false })
+    }
+
+    #[test]
+    fn the_chain_goes_from_the_symptom_to_the_machine() {
+        let status = json!({
+            "phase": "Provisioning", "observedGeneration": 1, "lastTransitionTime": "2026-01-01T11:48:00Z",
+            "workerNodesReady": 1, "workerNodesDesired": 3, "tenantNamespace": "my-cluster-12345678",
+            "conditions": [
+                {"type": "ControlPlaneReady", "status": "True"},
+                {"type": "WorkersReady", "status": "False", "reason": "MachinesFailed", "message": "1 of 3 nodes are Ready",
+                 "lastTransitionTime": "2026-01-01T11:50:00Z"},
+                {"type": "Ready", "status": "False", "reason": "WorkersNotReady"},
+            ],
+            "blockers": [{
+                "reason": "MachinesFailed", "message": "2 machines could not be made", "owner": "Infrastructure",
+                "evidence": ["HarvesterMachine my-cluster-workers-x: quota"], "remedy": "free 8 CPUs on the Harvester cluster",
+                "since": "2026-01-01T11:51:00Z",
+            }],
+        });
+        let below = Below {
+            machines: vec![json!({
+                "metadata": {"name": "my-cluster-workers-x", "namespace": "my-cluster-12345678"},
+                "status": {"phase": "Failed", "failureReason": "CreateError", "failureMessage": "no room for 4 CPUs"},
+            })],
+            unread: vec!["TenantControlPlanes in my-cluster-12345678 (you may not)".into()],
+            ..Below::default()
+        };
+        assert_eq!(
+            why(json!({}), json!({}), status, &below),
+            "\
+team-a/my-cluster is Provisioning (12m)
+  seen  1 of 3 workers are ready
+because WorkersReady is False: MachinesFailed (10m)
+  says  1 of 3 nodes are Ready
+because it waits for MachinesFailed (9m)
+  says  2 machines could not be made
+  seen  HarvesterMachine my-cluster-workers-x: quota
+  who   whoever runs the infrastructure
+  do    free 8 CPUs on the Harvester cluster
+because Machine my-cluster-workers-x is Failed: CreateError
+  says  no room for 4 CPUs
+not looked at: TenantControlPlanes in my-cluster-12345678 (you may not)
+"
+        );
+    }
+
+    #[test]
+    fn a_failed_cluster_can_be_retried() {
+        let status = json!({
+            "phase": "Failed", "observedGeneration": 1,
+            "blockers": [{"reason": "ProviderConfigMissing", "message": "there is no ProviderConfig x", "owner": "TeamAdmin"}],
+        });
+        assert_eq!(
+            why(json!({}), json!({}), status, &Below::default()),
+            "\
+team-a/my-cluster is Failed
+  who   you
+  do    butlerctl cluster retry my-cluster -n team-a, once the cause is gone
+because it waits for ProviderConfigMissing
+  says  there is no ProviderConfig x
+  who   an administrator of the team
+"
+        );
+    }
+
+    #[test]
+    fn a_deletion_names_what_holds_it() {
+        let metadata = json!({
+            "deletionTimestamp": "2026-01-01T11:59:00Z", "finalizers": ["butler.butlerlabs.dev/tenantcluster"],
+        });
+        let status = json!({"phase": "Deleting", "observedGeneration": 1, "remaining": ["remove 2 machines"]});
+        assert_eq!(
+            why(metadata, json!({"paused": true}), status, &Below::default()),
+            "\
+team-a/my-cluster is Deleting (60s)
+  seen  still to do: remove 2 machines
+  seen  held by the finalizer butler.butlerlabs.dev/tenantcluster
+because it is paused
+  says  Butler changes nothing about it, deletion included
+  who   you
+  do    butlerctl cluster resume my-cluster -n team-a
+"
+        );
+    }
+
+    #[test]
+    fn a_cluster_nobody_looked_at_says_so() {
+        let unseen = "\
+team-a/my-cluster is Pending
+because no controller has looked at it yet
+  who   an operator of the platform
+  do    see that Butler's controllers run
+";
+        assert_eq!(why(json!({}), json!({}), json!({}), &Below::default()), unseen);
+        let stale = why(json!({}), json!({}), json!({"phase": "Ready", "observedGeneration": 0}), &Below::default());
+        assert_eq!(stale, unseen.replace("Pending", "Ready").replace("looked at it", "looked at its newest change"));
+    }
+
+    #[test]
+    fn nothing_is_wrong_with_a_ready_cluster() {
+        let status = json!({"phase": "Ready", "observedGeneration": 1, "workerNodesReady": 3, "workerNodesDesired": 3});
+        assert_eq!(
+            why(json!({}), json!({}), status.clone(), &Below::default()),
+            "team-a/my-cluster is Ready\n  says  nothing stands in its way\n"
+        );
+        let below = Below {
+            addons: vec![
+                serde_json::from_value(json!({
+                    "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantAddon",
+                    "metadata": {"name": "my-cluster-metallb"}, "spec": {"clusterRef": {"name": "my-cluster"}},
+                    "status": {"phase": "Failed", "message": "chart not found"},
+                }))
+                .unwrap(),
+            ],
+            ..Below::default()
+        };
+        assert_eq!(
+            why(json!({}), json!({}), status, &below),
+            "team-a/my-cluster is Ready\nbecause TenantAddon my-cluster-metallb is Failed\n  says  chart not found\n"
+        );
+    }
+}

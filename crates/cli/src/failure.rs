@@ -1,0 +1,218 @@
+//! Why a command did not do what was asked: a sentence for people, an exit code for programs.
+
+use kube::core::Status;
+
+/// What a failed command exits with. `butlerctl --help` and docs/butlerctl.md print this table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// It did not work.
+    Failed = 1,
+    /// The command line is wrong, or lacks something.
+    Usage = 2,
+    /// What was named is not there.
+    NotFound = 3,
+    /// It did not happen in time.
+    TimedOut = 4,
+    /// The user may not do that.
+    NotAllowed = 5,
+    /// The change breaks a rule, or collides with another.
+    Refused = 6,
+    /// The API cannot be reached.
+    Unreachable = 7,
+}
+
+/// The table of exit codes, for people.
+pub(crate) const EXIT_CODES: &str = "Exit codes:
+  0  done
+  1  it did not work
+  2  the command line is wrong or lacks something
+  3  what was named is not there
+  4  it did not happen in time
+  5  you may not do that
+  6  refused: the change breaks a rule or collides with another
+  7  the API cannot be reached";
+
+/// Why a command did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct Failure {
+    /// For programs.
+    pub(crate) code: Code,
+    /// For people; empty when there is nobody left to read it.
+    pub(crate) message: String,
+}
+
+/// What a command comes to.
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+impl Failure {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Code::Usage, message)
+    }
+
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self::new(Code::Failed, message)
+    }
+
+    /// Whether trying to read was answered with "you may not".
+    pub(crate) fn is_forbidden(error: &kube::Error) -> bool {
+        matches!(error, kube::Error::Api(status) if status.is_forbidden())
+    }
+}
+
+impl From<kube::Error> for Failure {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => of_status(&status),
+            kube::Error::Service(source) => {
+                Self::new(Code::Unreachable, format!("the API cannot be reached: {}", chain(source.as_ref())))
+            }
+            kube::Error::HyperError(source) => {
+                Self::new(Code::Unreachable, format!("the connection to the API broke: {}", chain(&source)))
+            }
+            other => Self::failed(chain(&other)),
+        }
+    }
+}
+
+impl From<kube::runtime::watcher::Error> for Failure {
+    fn from(error: kube::runtime::watcher::Error) -> Self {
+        use kube::runtime::watcher::Error;
+        match error {
+            Error::InitialListFailed(source) | Error::WatchStartFailed(source) | Error::WatchFailed(source) => {
+                source.into()
+            }
+            Error::WatchError(status) => of_status(&status),
+            other => Self::failed(chain(&other)),
+        }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        // Whoever read our output has read enough.
+        if error.kind() == std::io::ErrorKind::BrokenPipe {
+            return Self::failed("");
+        }
+        Self::failed(error.to_string())
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::failed(format!("the API answered with something unexpected: {error}"))
+    }
+}
+
+impl From<kernel::yaml::YamlError> for Failure {
+    fn from(error: kernel::yaml::YamlError) -> Self {
+        Self::failed(error.to_string())
+    }
+}
+
+fn of_status(status: &Status) -> Failure {
+    let code = match status.code {
+        401 | 403 => Code::NotAllowed,
+        404 => Code::NotFound,
+        409 | 422 => Code::Refused,
+        504 => Code::TimedOut,
+        _ => Code::Failed,
+    };
+    if status.code == 404 && status.details.is_none() {
+        let message =
+            "the API knows no such kind: Butler is not installed there; choose another with --kubeconfig or --context";
+        return Failure::new(code, message);
+    }
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let causes: Vec<String> =
+        causes.filter(|cause| !cause.field.is_empty()).map(|cause| rule(&cause.field, &cause.message)).collect();
+    let what = status.details.as_ref().filter(|details| !details.name.is_empty());
+    let message = match (causes.as_slice(), what) {
+        ([], _) => status.message.clone(),
+        (causes, Some(what)) => format!("{} {:?} is refused:\n{}", what.kind, what.name, causes.join("\n")),
+        (causes, None) => format!("refused:\n{}", causes.join("\n")),
+    };
+    Failure::new(code, message)
+}
+
+/// A broken rule: the field, and the sentence without what the server repeats of the value.
+fn rule(field: &str, message: &str) -> String {
+    let told = ["object", "string", "array", "integer"].iter().find_map(|type_| {
+        let prefix = format!("Invalid value: \"{type_}\": ");
+        message.strip_prefix(&prefix)
+    });
+    let told = told.unwrap_or(message);
+    // Rules often begin with the field as people write it.
+    let short = field.strip_prefix("spec.").unwrap_or(field);
+    let told = told.strip_prefix(&format!("{short}: ")).unwrap_or(told);
+    format!("  {field}: {told}")
+}
+
+/// An error and all that caused it, each said once.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn refusals_name_the_field_and_the_way_out() {
+        let status = json!({
+            "code": 422, "reason": "Invalid", "message": "long", "details": {
+                "kind": "TenantCluster", "name": "my-cluster", "causes": [
+                    {"field": "spec.kubernetesVersion", "reason": "FieldValueInvalid",
+                     "message": "Invalid value: \"string\": kubernetesVersion cannot go from v1.34.2 back to v1.32.0: choose v1.34.2 or newer"},
+                    {"field": "spec.workers.replicas", "reason": "FieldValueInvalid",
+                     "message": "Invalid value: 5000: spec.workers.replicas in body should be less than or equal to 1000"},
+                ],
+            },
+        });
+        let failure = of_status(&serde_json::from_value(status).unwrap());
+        assert_eq!(failure.code, Code::Refused);
+        assert_eq!(
+            failure.message,
+            "TenantCluster \"my-cluster\" is refused:\n  \
+             spec.kubernetesVersion: kubernetesVersion cannot go from v1.34.2 back to v1.32.0: choose v1.34.2 or newer\n  \
+             spec.workers.replicas: Invalid value: 5000: spec.workers.replicas in body should be less than or equal to 1000"
+        );
+    }
+
+    #[test]
+    fn answers_have_codes() {
+        for (code, expected) in [
+            (401, Code::NotAllowed),
+            (403, Code::NotAllowed),
+            (409, Code::Refused),
+            (500, Code::Failed),
+            (504, Code::TimedOut),
+        ] {
+            assert_eq!(of_status(&Status::failure("m", "r").with_code(code)).code, expected, "{code}");
+        }
+        let unknown_kind = of_status(&Status::failure("404 page not found", "").with_code(404));
+        assert!(unknown_kind.message.contains("Butler is not installed there"), "{unknown_kind}");
+    }
+
+    #[test]
+    fn the_help_lists_every_code() {
+        for code in 1..=7 {
+            assert!(EXIT_CODES.contains(&format!("\n  {code}  ")), "{code}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! `butlerctl provider`: infrastructures that clusters are made on.
+
+use butler_api::butler::ProviderConfig;
+use butler_api::butler::provider_config::ScopeType;
+use butler_api::names::SYSTEM_NAMESPACE;
+use clap::Subcommand;
+use jiff::Timestamp;
+use kube::api::ListParams;
+use kube::core::{ApiResource, DynamicObject};
+use kube::{Api, ResourceExt};
+
+use crate::cluster::age;
+use crate::failure::{Failure, Outcome};
+use crate::output::{Format, print_objects};
+use crate::screen::{Colour, print, tell};
+use crate::session::Session;
+use crate::table::{Cell, Table};
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// List the infrastructures
+    #[command(visible_alias = "ls")]
+    List,
+}
+
+impl Command {
+    pub(crate) async fn run(self, session: &Session) -> Outcome {
+        match self {
+            Self::List => list(session).await,
+        }
+    }
+}
+
+async fn list(session: &Session) -> Outcome {
+    let objects = read(session).await?;
+    if !session.format.is_table() {
+        return print_objects(&objects, session.format);
+    }
+    if objects.is_empty() {
+        tell("There is no infrastructure yet; an operator of the platform makes one with a ProviderConfig.");
+        return Ok(());
+    }
+    let wide = session.format == Format::Wide;
+    let mut table = Table::new(if wide {
+        &["NAME", "PROVIDER", "FOR", "READY", "WAITING FOR", "AGE", "NAMESPACE", "FREE ADDRESSES", "VERSION"]
+    } else {
+        &["NAME", "PROVIDER", "FOR", "READY", "WAITING FOR", "AGE"]
+    });
+    let now = Timestamp::now();
+    for object in objects {
+        let config: ProviderConfig = serde_json::from_value(serde_json::to_value(object)?)?;
+        table.push(row(&config, now, wide));
+    }
+    print(&table.render(session.screen))
+}
+
+/// All that may be seen; those of the platform when that is not all.
+async fn read(session: &Session) -> Outcome<Vec<DynamicObject>> {
+    let kind = ApiResource::erase::<ProviderConfig>(&());
+    let all: Api<DynamicObject> = match &session.team {
+        Some(namespace) => Api::namespaced_with(session.client.clone(), namespace, &kind),
+        None => Api::all_with(session.client.clone(), &kind),
+    };
+    match all.list(&ListParams::default()).await {
+        Err(error) if Failure::is_forbidden(&error) && session.team.is_none() => {
+            let platform: Api<DynamicObject> = Api::namespaced_with(session.client.clone(), SYSTEM_NAMESPACE, &kind);
+            Ok(platform.list(&ListParams::default()).await?.items)
+        }
+        answer => Ok(answer?.items),
+    }
+}
+
+fn row(config: &ProviderConfig, now: Timestamp, wide: bool) -> Vec<Cell> {
+    let status = config.status.clone().unwrap_or_default();
+    let scope = match (config.spec.scope.type_, &config.spec.scope.team_ref) {
+        (ScopeType::Team, Some(team)) => format!("team {}", team.name),
+        (ScopeType::Team, None) => "team".to_owned(),
+        (ScopeType::Platform, _) => "all".to_owned(),
+    };
+    let (ready, colour) = match status.ready {
+        Some(true) => ("yes", Some(Colour::Good)),
+        Some(false) => ("no", Some(Colour::Bad)),
+        None => ("unknown", None),
+    };
+    let waiting = status.blockers.first().map(|blocker| blocker.reason.clone()).unwrap_or_default();
+    let mut cells = vec![
+        config.name_any().into(),
+        config.spec.provider.as_str().into(),
+        scope.into(),
+        Cell::coloured(ready, colour),
+        waiting.into(),
+        age(config.metadata.creation_timestamp.as_ref(), now).into(),
+    ];
+    if wide {
+        let free = status.capacity.and_then(|capacity| capacity.available_ips).map(|free| free.to_string());
+        cells.push(config.namespace().unwrap_or_default().into());
+        cells.push(free.unwrap_or_default().into());
+        cells.push(status.provider_version.unwrap_or_default().into());
+    }
+    cells
+}
