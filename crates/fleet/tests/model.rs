@@ -1,5 +1,10 @@
 //! Lives of tenant clusters at random, with faults at random. A seed replays a life: `SEED=17 cargo test -p fleet --test model`.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test may stop, and says with which seed"
+)]
 
 #[path = "model/chance.rs"]
 mod chance;

@@ -26,6 +26,19 @@ pub struct Metrics {
     queues: Queues,
     queue_numbers: Arc<AtomicUsize>,
     blockers: Blockers,
+    counts: Counts,
+    timings: Arc<Mutex<BTreeMap<&'static str, Histogram>>>,
+}
+
+/// Figures that are counted when somebody asks for them.
+#[derive(Clone, Default)]
+struct Counts(Arc<Mutex<Vec<Count>>>);
+
+struct Count {
+    name: &'static str,
+    help: &'static str,
+    label: &'static str,
+    read: Box<dyn Fn() -> Vec<String> + Send>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -76,6 +89,8 @@ impl Default for Metrics {
             queues: Queues::default(),
             queue_numbers: Arc::default(),
             blockers: Blockers::default(),
+            counts: Counts::default(),
+            timings: Arc::default(),
         }
     }
 }
@@ -86,6 +101,10 @@ impl Metrics {
         registry.register("butler_reconcile_failures", "Passes that failed", self.failures.clone());
         registry.register_collector(Box::new(self.queues.clone()));
         registry.register_collector(Box::new(self.blockers.clone()));
+        registry.register_collector(Box::new(self.counts.clone()));
+        for (name, histogram) in self.timings.lock().iter() {
+            registry.register(*name, "How long it took", histogram.clone());
+        }
     }
 
     /// All figures as Prometheus reads them, without the mark of the end.
@@ -106,6 +125,26 @@ impl Metrics {
             true => all.remove(&(controller, object.clone())),
             false => all.insert((controller, object.clone()), reasons),
         };
+    }
+
+    /// Counts things by the value of one label, whenever somebody asks. `read` names the value of each thing there is.
+    pub fn count_by(
+        &self,
+        name: &'static str,
+        help: &'static str,
+        label: &'static str,
+        read: impl Fn() -> Vec<String> + Send + 'static,
+    ) {
+        let mut counts = self.counts.0.lock();
+        counts.retain(|known| known.name != name);
+        counts.push(Count { name, help, label, read: Box::new(read) });
+    }
+
+    /// Something that takes seconds to minutes came to its end.
+    pub fn took(&self, name: &'static str, duration: jiff::SignedDuration) {
+        // From a quarter of a second to two hours.
+        let histogram = || Histogram::new(exponential_buckets(0.25, 2.0, 16));
+        self.timings.lock().entry(name).or_insert_with(histogram).observe(duration.as_secs_f64());
     }
 
     #[must_use]
@@ -141,6 +180,29 @@ impl Collector for Blockers {
         }
         for ((controller, reason), count) in counts {
             ConstGauge::new(count).encode(family.encode_family(&OfBlocker { controller, reason })?)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.0.lock().iter().map(|count| count.name)).finish()
+    }
+}
+
+impl Collector for Counts {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let kind = ConstGauge::<i64>::new(0).metric_type();
+        for count in self.0.lock().iter() {
+            let mut family = encoder.encode_descriptor(count.name, count.help, None, kind)?;
+            let mut numbers: BTreeMap<String, i64> = BTreeMap::new();
+            for value in (count.read)() {
+                *numbers.entry(value).or_default() += 1;
+            }
+            for (value, number) in numbers {
+                ConstGauge::new(number).encode(family.encode_family(&[(count.label, value)])?)?;
+            }
         }
         Ok(())
     }
@@ -188,8 +250,14 @@ mod tests {
             };
             metrics.blocked("test", &Key::cluster(object), &reasons.iter().map(blocker).collect::<Vec<_>>());
         }
+        metrics.count_by("butler_things", "Things by colour", "colour", || {
+            vec!["red".into(), "blue".into(), "red".into()]
+        });
+        metrics.took("butler_making_seconds", jiff::SignedDuration::from_secs(3));
         let text = metrics.text();
         for line in [
+            "butler_things{colour=\"red\"} 2",
+            "butler_making_seconds_count 1",
             "butler_blockers{controller=\"test\",reason=\"Full\"} 2",
             "butler_blockers{controller=\"test\",reason=\"Slow\"} 1",
             "butler_queue_depth{controller=\"test\"} 2",

@@ -5,6 +5,7 @@ mod addons;
 mod contents;
 mod deletion;
 mod health;
+mod news;
 mod observed;
 mod phase;
 mod plan;
@@ -24,7 +25,7 @@ use butler_api::butler::TenantAddon;
 use butler_api::butler::butler_config::ButlerConfig;
 use butler_api::butler::provider_config::ProviderConfig;
 use butler_api::butler::team::Team;
-use butler_api::butler::tenant_cluster::TenantCluster;
+use butler_api::butler::tenant_cluster::{ClusterPhase, TenantCluster, TenantClusterStatus};
 use butler_api::controlplane::StewardControlPlane;
 use butler_api::names::BUTLER_CONFIG;
 use butler_api::shared::Provider;
@@ -35,6 +36,7 @@ use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::core::DynamicObject;
 use kube::{Api, Resource, ResourceExt};
 use parking_lot::Mutex;
+use runtime::events::Recorder;
 use runtime::{Applier, Clock, Failure, Key, Metrics, Next, Queue, Reconcile, Retry, Watched, Watches};
 
 pub use observed::Observed;
@@ -49,6 +51,8 @@ pub use resolve::{DEFAULT_VERSION, Sources, Wanted, provider_ref, resolve, team_
 use crate::names;
 use crate::support::{MANAGER, now};
 
+/// The controller's name in logs and figures.
+const NAME: &str = "tenant-cluster";
 /// Rounds of observe, plan and act in one pass. A new cluster takes four.
 const ROUNDS: usize = 12;
 /// Passes at a time. They wait for the API most of the time.
@@ -59,6 +63,8 @@ const CONTENTS_AGAIN: Duration = Duration::from_secs(1);
 /// The controller of TenantClusters.
 pub struct ClusterController {
     applier: Applier,
+    recorder: Recorder,
+    metrics: Metrics,
     watches: Watches,
     queue: Queue,
     clock: Clock,
@@ -94,6 +100,8 @@ impl ClusterController {
         let controller = Arc::new(Self {
             applier: Applier::new(watches.client().clone(), MANAGER),
             queue: queue.clone(),
+            recorder: Recorder::new(watches.client().clone(), Clock::clone(&clock)),
+            metrics: metrics.clone(),
             clock,
             clusters: watches.of(),
             teams: watches.of(),
@@ -115,7 +123,8 @@ impl ClusterController {
         });
         watches.synced().await;
         controller.follow();
-        runtime::run("tenant-cluster", controller, queue, WORKERS, metrics).await;
+        controller.count();
+        runtime::run(NAME, controller, queue, WORKERS, metrics).await;
     }
 
     /// Queues a cluster when anything changes that its plan looks at.
@@ -266,6 +275,36 @@ impl ClusterController {
         Some(observed)
     }
 
+    /// Tells people and Prometheus what is new.
+    fn tell(&self, observed: &Observed, status: &TenantClusterStatus) {
+        let before = observed.status();
+        for news in news::news(&before, status) {
+            self.recorder.tell(&*observed.cluster, news);
+        }
+        self.metrics.blocked(NAME, &Key::of(&*observed.cluster), &status.blockers);
+        let created = observed.cluster.creation_timestamp();
+        if before.ready_since.is_none()
+            && let (Some(ready), Some(created)) = (&status.ready_since, created)
+        {
+            self.metrics.took("butler_tenantcluster_ready_seconds", ready.0.duration_since(created.0));
+        }
+    }
+
+    /// What Prometheus asks for: how many clusters there are, and in which phases.
+    fn count(&self) {
+        let clusters = self.clusters.clone();
+        self.metrics.count_by("butler_tenantcluster_phase", "TenantClusters by phase", "phase", move || {
+            let phase = |cluster: &Arc<TenantCluster>| cluster.status.as_ref().and_then(|status| status.phase);
+            let phases = clusters.all();
+            let phases = phases.iter().map(|cluster| phase(cluster).map_or("Pending", ClusterPhase::as_str).to_owned());
+            phases.collect()
+        });
+        let clusters = self.clusters.clone();
+        self.metrics.count_by("butler_tenantcluster_count", "TenantClusters by team", "team", move || {
+            clusters.all().iter().map(|cluster| team_name(cluster)).collect()
+        });
+    }
+
     /// One round: whether it wrote something, and what it wants next.
     async fn round(&self, observed: &Observed) -> Result<(bool, Next), Failure> {
         let plan = plan(observed);
@@ -293,7 +332,13 @@ impl ClusterController {
             let api: Api<TenantCluster> = self.applier.api(&observed.cluster.namespace().unwrap_or_default());
             let before = observed.cluster.status.as_ref();
             let written = self.applier.report(&api, &*observed.cluster, before, &status).await?;
-            wrote |= written.map(|object| self.clusters.wrote(object)).is_some();
+            if let Some(object) = written {
+                self.tell(observed, &status);
+                self.clusters.wrote(object);
+                wrote = true;
+            }
+        } else if is_leaving {
+            self.metrics.blocked(NAME, &Key::of(&*observed.cluster), &[]);
         }
         match failure {
             Some(failure) => Err(failure),

@@ -5,13 +5,13 @@
 
 use butler_api::butler::tenant_cluster::{HealthCheck, Workers};
 use butler_api::shared::{Blocker, ConditionStatus, IntOrPercent};
-use capi::bootstrap::{KubeadmConfigTemplate, KubeadmConfigTemplateSpec};
+use capi::bootstrap::KubeadmConfigTemplate;
 use capi::core::{
     Bootstrap, MachineDeployment, MachineDeploymentSpec, MachineHealthCheck, MachineHealthCheckSpec, MachineSpec,
     MachineTemplate, RollingUpdate, Strategy, UnhealthyCondition,
 };
 use capi::names::labels::{CLUSTER_NAME, DEPLOYMENT_NAME};
-use capi::{ObjectReference, TemplateMeta, TemplateResource};
+use capi::{ObjectReference, TemplateMeta};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kernel::version::Version;
 use kube::core::{DynamicObject, TypeMeta};
@@ -21,7 +21,8 @@ use serde_json::json;
 
 use super::render::{Object, Renderer};
 use super::versions;
-use crate::{bootstrap, names};
+use crate::bootstrap::{self, Surroundings};
+use crate::names;
 
 const NODE_STARTUP_TIMEOUT: &str = "10m";
 const UNHEALTHY_TIMEOUT: &str = "5m";
@@ -47,7 +48,7 @@ impl Renderer<'_> {
     fn pool(&self, pool: &str, workers: &Workers, version: Version) -> Result<Vec<Object>, Vec<Blocker>> {
         let name = names::pool(&self.name, pool);
         let machine = providers::machine_template(&self.request, Machines::Pool(pool))?;
-        let config = bootstrap::config(self.wanted, workers, version)?;
+        let config = bootstrap::config(&self.surroundings(), self.wanted, pool, workers, version)?;
         let machine_digest = runtime::fingerprint(&machine.spec);
         let config_digest = runtime::fingerprint(&json!(config));
         let known = self.observed.deployments.get(&name).map(|deployment| &deployment.spec.template.spec);
@@ -71,10 +72,7 @@ impl Renderer<'_> {
             metadata: annotated(&machine_name, &machine_digest),
             data: json!({"spec": machine.spec}),
         };
-        let config_template = KubeadmConfigTemplate {
-            metadata: annotated(&config_name, &config_digest),
-            spec: KubeadmConfigTemplateSpec { template: TemplateResource { metadata: None, spec: config } },
-        };
+        let config_template = KubeadmConfigTemplate { metadata: annotated(&config_name, &config_digest), spec: config };
         let spec = MachineSpec {
             cluster_name: self.name.clone(),
             version: Some(version.to_string()),
@@ -101,6 +99,24 @@ impl Renderer<'_> {
             objects.push(Object::HealthCheck(Box::new(self.health_check(&name, &check))));
         }
         Ok(objects)
+    }
+
+    /// What the provider and the platform say about every machine.
+    fn surroundings(&self) -> Surroundings<'_> {
+        let network = self.request.provider.spec.network.as_ref();
+        let platform = self.observed.platform.as_ref().map(|platform| &platform.spec);
+        let time_servers = [
+            Some(&self.wanted.spec.time_servers),
+            network.map(|network| &network.time_servers),
+            platform.map(|platform| &platform.default_time_servers),
+        ];
+        let name_servers = network.map(|network| network.dns_servers.as_slice()).unwrap_or_default();
+        Surroundings {
+            cluster: &self.name,
+            time_servers: time_servers.into_iter().flatten().find(|list| !list.is_empty()).cloned().unwrap_or_default(),
+            name_servers: name_servers.iter().filter_map(|address| address.parse().ok()).collect(),
+            ssh_key: platform.and_then(|platform| platform.ssh_authorized_key.clone()),
+        }
     }
 
     fn deployment(&self, name: &str, workers: &Workers, spec: MachineSpec) -> MachineDeployment {

@@ -1,0 +1,88 @@
+//! What people are told when a cluster changes.
+
+use butler_api::butler::tenant_cluster::{ClusterPhase, TenantClusterStatus};
+use butler_api::shared::{Blocker, BlockerOwner};
+use runtime::events::News;
+
+use crate::support::MANAGER;
+
+/// What is new in `after`. What only Butler waits for is no news: it is in the status while it lasts.
+pub(super) fn news(before: &TenantClusterStatus, after: &TenantClusterStatus) -> Vec<News> {
+    let mut all = Vec::new();
+    if before.phase != after.phase
+        && let Some(phase) = after.phase
+    {
+        all.push(of_phase(before.phase, phase, after));
+    }
+    let version = |status: &TenantClusterStatus| {
+        status.observed_state.as_ref().and_then(|state| state.kubernetes_version.clone())
+    };
+    if let (Some(old), Some(new)) = (version(before), version(after))
+        && old != new
+    {
+        all.push(News::normal(MANAGER, "ControlPlaneUpgraded", format!("the control plane went from {old} to {new}")));
+    }
+    let known = |blocker: &Blocker| before.blockers.iter().any(|known| known.reason == blocker.reason);
+    let blocked = after.blockers.iter().filter(|b| b.owner != Some(BlockerOwner::Butler) && !known(b));
+    all.extend(blocked.map(|b| News::warning(MANAGER, "Blocked", format!("{}: {}", b.reason, b.message))));
+    all
+}
+
+fn of_phase(was: Option<ClusterPhase>, phase: ClusterPhase, after: &TenantClusterStatus) -> News {
+    let normal = |reason, message: String| News::normal(MANAGER, reason, message);
+    match phase {
+        ClusterPhase::Pending if was == Some(ClusterPhase::Failed) => {
+            normal("Retried", "another try begins".to_owned())
+        }
+        ClusterPhase::Pending => normal("Accepted", "the cluster is looked after".to_owned()),
+        ClusterPhase::Provisioning => normal("Provisioning", "control plane and machines are being made".to_owned()),
+        ClusterPhase::Installing => normal("Installing", "addons are being installed".to_owned()),
+        ClusterPhase::Ready if was == Some(ClusterPhase::Updating) => {
+            normal("Updated", "the cluster is what its spec says".to_owned())
+        }
+        ClusterPhase::Ready => {
+            let nodes = after.worker_nodes_ready.unwrap_or_default();
+            let endpoint = after.control_plane_endpoint.as_deref().unwrap_or("its address");
+            normal("Ready", format!("the cluster serves at {endpoint} with {nodes} worker nodes"))
+        }
+        ClusterPhase::Updating => normal("Updating", format!("left to do: {}", after.remaining.join("; "))),
+        ClusterPhase::Deleting => {
+            normal("Deleting", "addons go first, then machines, then the control plane".to_owned())
+        }
+        ClusterPhase::Failed => {
+            let cause = after.blockers.first().map(|blocker| blocker.message.clone()).unwrap_or_default();
+            News::warning(MANAGER, "Failed", cause)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_changed_is_told_once() {
+        let blocked =
+            |owner: &str| json!({"phase": "Pending", "blockers": [{"reason": "X", "message": "y", "owner": owner}]});
+        let running = |version: &str| json!({"phase": "Ready", "observedState": {"kubernetesVersion": version}});
+        let phase = |phase: &str| json!({"phase": phase});
+        let table: Vec<(Value, Value, Vec<&str>)> = vec![
+            (json!({}), phase("Pending"), vec!["Accepted"]),
+            (phase("Pending"), phase("Provisioning"), vec!["Provisioning"]),
+            (phase("Installing"), phase("Ready"), vec!["Ready"]),
+            (phase("Updating"), phase("Ready"), vec!["Updated"]),
+            (phase("Failed"), phase("Pending"), vec!["Retried"]),
+            (phase("Ready"), phase("Ready"), vec![]),
+            (running("v1.30.0"), running("v1.31.0"), vec!["ControlPlaneUpgraded"]),
+            (phase("Pending"), blocked("User"), vec!["Blocked"]),
+            (phase("Pending"), blocked("Butler"), vec![]),
+            (blocked("User"), blocked("User"), vec![]),
+        ];
+        for (before, after, expected) in table {
+            let told = news(&serde_json::from_value(before).unwrap(), &serde_json::from_value(after).unwrap());
+            assert_eq!(told.iter().map(|news| news.reason).collect::<Vec<_>>(), expected);
+        }
+    }
+}
