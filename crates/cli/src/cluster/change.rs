@@ -110,7 +110,7 @@ impl Pause {
 impl Resume {
     pub(crate) async fn run(self, session: &Session) -> Outcome {
         let found = lookup::find(session, &self.cluster.name).await?;
-        let change = Change::Merge(json!({"spec": {"paused": false}}));
+        let change = Change::Merge(json!({"spec": {"paused": null}}));
         apply(session, &found, &change, "resumed", &self.patience).await
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use butler_api::butler::TenantCluster;
+use butler_api::butler::tenant_cluster::ClusterPhase;
 use clap::Args;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
@@ -69,11 +70,15 @@ pub(crate) async fn read(session: &Session, found: &Found, viewer: bool) -> Outc
         ),
         _ => error.into(),
     })?;
-    let phase = cluster.status.and_then(|status| status.phase).map(|phase| format!(", it is {phase}"));
+    let phase = cluster.status.and_then(|status| status.phase).unwrap_or(ClusterPhase::Pending);
     let missing = || {
-        let phase = phase.unwrap_or_default();
-        let message =
-            format!("{} has no kubeconfig yet{phase}: `butlerctl cluster wait {}`", found.name, found.arguments());
+        let (known, arguments) = (&found.name, found.arguments());
+        let message = match phase {
+            ClusterPhase::Ready => {
+                format!("the kubeconfig of {known} is lost: there is no Secret {name} in {}", found.namespace)
+            }
+            phase => format!("{known} has no kubeconfig yet, it is {phase}: `butlerctl cluster wait {arguments}`"),
+        };
         Failure::new(Code::NotFound, message)
     };
     secret.as_ref().and_then(text_of).ok_or_else(missing)

@@ -1,10 +1,13 @@
-//! An embedded API with Butler's kinds and two teams, and the program run against it.
+//! An API with Butler's kinds and two teams, and the program run against it: an embedded API, or with `BUTLER_TEST_API=real`
+//! a real kube-apiserver and etcd.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use butler_api::butler::{Team, TenantCluster};
 use conformance::embedded::EmbeddedServer;
+use conformance::real::{Programs, RealServer};
+use conformance::target::Target;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams, PostParams};
@@ -20,9 +23,30 @@ const KINDS: [&str; 5] = ["Team", "TenantCluster", "ProviderConfig", "TenantAddo
 
 /// An API under test. Dropping it stops it.
 pub(crate) struct Plane {
-    server: EmbeddedServer,
+    server: Server,
     folder: tempfile::TempDir,
     pub(crate) client: Client,
+}
+
+enum Server {
+    Embedded(EmbeddedServer),
+    Real(RealServer),
+}
+
+impl Server {
+    async fn start() -> Self {
+        if std::env::var_os("BUTLER_TEST_API").is_none_or(|api| api != "real") {
+            return Self::Embedded(EmbeddedServer::start().await.unwrap());
+        }
+        Self::Real(RealServer::start(&Programs::find().unwrap()).await.unwrap())
+    }
+
+    fn target(&self) -> &Target {
+        match self {
+            Self::Embedded(server) => &server.target,
+            Self::Real(server) => &server.target,
+        }
+    }
 }
 
 /// What a run of the program came to.
@@ -50,9 +74,9 @@ impl Plane {
 
     /// Starts one that knows no kind of Butler.
     pub(crate) async fn empty() -> Self {
-        let server = EmbeddedServer::start().await.unwrap();
+        let server = Server::start().await;
         let folder = tempfile::tempdir().unwrap();
-        let admin = server.target.kubeconfig("admin", "").unwrap();
+        let admin = server.target().kubeconfig("admin", "").unwrap();
         std::fs::write(folder.path().join("admin"), &admin).unwrap();
         let kubeconfig = Kubeconfig::from_yaml(&admin).unwrap();
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
@@ -107,7 +131,7 @@ impl Plane {
     /// A kubeconfig file of one of the users `admin`, `alice` and `bob`.
     pub(crate) fn kubeconfig(&self, user: &str, namespace: &str) -> PathBuf {
         let file = self.folder().join(format!("{user}-{namespace}"));
-        std::fs::write(&file, self.server.target.kubeconfig(user, namespace).unwrap()).unwrap();
+        std::fs::write(&file, self.server.target().kubeconfig(user, namespace).unwrap()).unwrap();
         file
     }
 
