@@ -16,8 +16,8 @@ pub mod cluster;
 pub mod names;
 pub mod network;
 pub mod provider_config;
-mod support;
 pub mod team;
+mod time;
 
 use runtime::{Clock, Metrics, Watches};
 use tokio::task::JoinSet;

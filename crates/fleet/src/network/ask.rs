@@ -16,6 +16,7 @@ use super::plan::told_range;
 use super::space::Space;
 use super::{infrastructure, report};
 use crate::blockers::blocker;
+use crate::names::{internals, labels_of};
 
 /// Load balancer addresses of a cluster when nobody says a number.
 const DEFAULT_SIZE: i32 = 8;
@@ -67,8 +68,7 @@ pub fn wanted_allocations(
 
 /// Name of the allocation with a cluster's load balancer addresses.
 pub fn load_balancer_name(cluster: &TenantCluster) -> String {
-    let uid: String = cluster.uid().unwrap_or_default().chars().take(8).collect();
-    format!("{}-{uid}-lb", cluster.name_any())
+    format!("{}-lb", internals(cluster))
 }
 
 /// The addresses an allocation has, as first-last, or what it waits for.
@@ -136,15 +136,9 @@ fn home(provider: &ProviderConfig) -> String {
 }
 
 fn allocation(cluster: &TenantCluster, name: &str, home: &str, spec: IpAllocationSpec) -> IPAllocation {
-    let entries = [
-        (labels::MANAGED_BY, labels::MANAGED_BY_BUTLER),
-        (labels::TENANT, &cluster.name_any()),
-        (labels::SOURCE_NAMESPACE, &cluster.namespace().unwrap_or_default()),
-        (labels::SOURCE_NAME, &cluster.name_any()),
-        (labels::NETWORK_POOL, &spec.pool_ref.name),
-        (labels::ALLOCATION_TYPE, spec.type_.as_str()),
-    ];
-    let labels = entries.map(|(label, value)| (label.to_owned(), value.to_owned())).into();
+    let mut labels = labels_of(cluster, None);
+    labels.insert(labels::NETWORK_POOL.to_owned(), spec.pool_ref.name.clone());
+    labels.insert(labels::ALLOCATION_TYPE.to_owned(), spec.type_.as_str().to_owned());
     let mut allocation = IPAllocation::new(name, spec);
     allocation.metadata.namespace = Some(home.to_owned());
     allocation.metadata.labels = Some(labels);

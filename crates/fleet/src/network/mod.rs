@@ -28,7 +28,8 @@ pub use layout::{Layout, claimed, granted, grants_of, range_of};
 pub use plan::{Observed, Step, plan, told_range};
 pub use space::{Run, Space};
 
-use crate::support::{MANAGER, now};
+use crate::names::MANAGER;
+use crate::time::now;
 
 /// Pools are few, and a pass over one answers everybody who asks it.
 const WORKERS: usize = 2;

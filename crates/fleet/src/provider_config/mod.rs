@@ -13,11 +13,12 @@ use runtime::{
     Applier, Clock, Failure, Key, Metrics, Next, Queue, Reconcile, Watched, Watches, add_finalizer, remove_finalizer,
 };
 
-pub use credentials::{credentials_key, required_keys};
 pub use report::{Observed, report};
 
+use self::credentials::credentials_key;
 use crate::cluster::{Sources, provider_ref};
-use crate::support::{MANAGER, now};
+use crate::names::MANAGER;
+use crate::time::now;
 
 const WORKERS: usize = 2;
 

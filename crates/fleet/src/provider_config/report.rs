@@ -149,11 +149,11 @@ mod tests {
         let aws = json!({"provider": "aws", "aws": {"region": "x", "credentialsRef": {"name": "s"}}});
         for (spec, keys, expected) in [
             (json!({"provider": "local"}), None, vec![]),
-            (harvester.clone(), None, vec!["SecretMissing"]),
-            (harvester.clone(), Some(vec!["config"]), vec!["SecretIncomplete"]),
+            (harvester.clone(), None, vec!["CredentialsMissing"]),
+            (harvester.clone(), Some(vec!["config"]), vec!["CredentialsInvalid"]),
             (harvester, Some(vec!["kubeconfig"]), vec![]),
             (other_key, Some(vec!["config"]), vec![]),
-            (aws.clone(), Some(vec!["accessKeyID"]), vec!["SecretIncomplete"]),
+            (aws.clone(), Some(vec!["accessKeyID"]), vec!["CredentialsInvalid"]),
             (aws, Some(vec!["accessKeyID", "secretAccessKey"]), vec![]),
         ] {
             let status = told(spec.clone(), keys.map(|keys| secret(&keys)), Vec::new());

@@ -28,7 +28,8 @@ pub use report::report;
 pub use roles::role_name;
 
 use crate::cluster::{Sources, provider_ref, resolve, team_name};
-use crate::support::{MANAGER, now};
+use crate::names::MANAGER;
+use crate::time::now;
 
 const WORKERS: usize = 4;
 /// Enough for the namespace, what is in it, and the status.

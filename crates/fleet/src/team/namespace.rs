@@ -23,14 +23,14 @@ pub(super) enum Owner {
 
 pub(super) fn owner(namespace: &Namespace, team: &str) -> Owner {
     let labels = namespace.labels();
+    if let Some(cluster) = labels.get(labels::SOURCE_NAME).or_else(|| labels.get(labels::TENANT)) {
+        return Owner::Another(format!("tenant cluster {cluster} for its internals"));
+    }
     match labels.get(labels::TEAM).map(String::as_str) {
         Some(named) if named != team => Owner::Another(format!("team {named}")),
         Some(_) if namespace.annotations().contains_key(annotations::ADOPTED) => Owner::Adopted,
         Some(_) => Owner::Team,
-        None => match labels.get(labels::SOURCE_NAME).or_else(|| labels.get(labels::TENANT)) {
-            Some(cluster) => Owner::Another(format!("the internals of tenant cluster {cluster}")),
-            None => Owner::Nobody,
-        },
+        None => Owner::Nobody,
     }
 }
 

@@ -77,6 +77,17 @@ async fn two_allocators_give_every_address_once() {
     let served = until(&allocations, "late", "served", is_allocated).await;
     let former = listed.iter().find(|one| one.metadata.name.as_deref() == Some("a7")).and_then(told_range);
     assert_eq!(told_range(&served), former);
+
+    // At rest nobody writes, whatever happens to others.
+    let is_counted = |pool: &NetworkPool| {
+        pool.status.as_ref().is_some_and(|status| status.allocation_count == Some(42) && status.available_ips == Some(0))
+    };
+    let rest = until(&pools, "rack", "at rest", is_counted).await;
+    pool(&world, "other", json!({"cidr": "10.41.0.0/28"})).await;
+    create(&allocations, ask("elsewhere", "other", "one", json!({"count": 3}))).await;
+    until(&allocations, "elsewhere", "served", is_allocated).await;
+    let later = pools.get("rack").await.unwrap();
+    assert_eq!(later.metadata.resource_version, rest.metadata.resource_version);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -26,7 +26,7 @@ async fn a_provider_follows_its_secret_pools_and_clusters() {
         "network": {"mode": "ipam", "poolRefs": [{"name": "rack"}], "loadBalancer": {"defaultPoolSize": 6}},
     });
     create(&providers, butler("ProviderConfig", "here", spec)).await;
-    until(&providers, "here", "without credentials", waits_for("SecretMissing")).await;
+    until(&providers, "here", "without credentials", waits_for("CredentialsMissing")).await;
     let secrets: Api<Secret> = world.within("butler-system");
     create(&secrets, json!({"metadata": {"name": "harvester"}, "stringData": {"kubeconfig": "x"}})).await;
     until(&providers, "here", "without pool", waits_for("PoolMissing")).await;

@@ -1,10 +1,7 @@
-//! What the controllers here share.
+//! The time.
 
 use jiff::Timestamp;
 use runtime::Clock;
-
-/// Field manager of everything that is written here.
-pub(crate) const MANAGER: &str = "butler-fleet";
 
 /// The time to the second: all that Kubernetes timestamps carry, so that what is told compares equal when read back.
 pub(crate) fn now(clock: &Clock) -> Timestamp {
