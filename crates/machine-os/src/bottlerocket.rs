@@ -6,7 +6,7 @@ use pki::Secret;
 use serde_json::json;
 use toml::{Table, Value};
 
-use crate::{Bootstrap, Error, Format, Pool, base64, versions};
+use crate::{Bootstrap, Error, Format, Pool, base64, kubelet, versions};
 
 /// Flags of the kubelet that are settings here, and the settings' names. All are whole numbers.
 const KUBELET_SETTINGS: [(&str, &str); 9] = [
@@ -23,6 +23,7 @@ const KUBELET_SETTINGS: [(&str, &str); 9] = [
 
 pub(crate) fn worker(pool: &Pool) -> Result<Bootstrap, Error> {
     versions::numbered(pool)?;
+    kubelet::no_provider_id(pool)?;
     let mut settings = Table::new();
     settings.insert("kubernetes".to_owned(), kubernetes(pool)?.into());
     if !pool.time_servers.is_empty() {
@@ -67,9 +68,6 @@ fn kubernetes(pool: &Pool) -> Result<Table, Error> {
         ("server-tls-bootstrap".to_owned(), true.into()),
         ("standalone-mode".to_owned(), false.into()),
     ]);
-    if let Some(id) = &pool.machine.provider_id {
-        kubernetes.insert("provider-id".to_owned(), id.clone().into());
-    }
     for (flag, value) in &pool.kubelet_args {
         let (name, number) = setting(flag, value)?;
         kubernetes.insert(name.to_owned(), number.into());

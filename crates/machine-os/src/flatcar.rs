@@ -40,7 +40,7 @@ pub(crate) fn worker(pool: &Pool) -> Result<Bootstrap, Error> {
             "files": entries,
             "links": [{"path": "/etc/extensions/kubernetes.raw", "target": target, "hard": false}],
         },
-        "systemd": {"units": units()},
+        "systemd": {"units": units(pool)},
     });
     if let Some(key) = &pool.os.ssh_authorized_key {
         document["passwd"] = json!({"users": [{"name": "core", "sshAuthorizedKeys": [key.trim()]}]});
@@ -57,7 +57,7 @@ fn entry(file: &File) -> Value {
     })
 }
 
-fn units() -> Value {
+fn units(pool: &Pool) -> Value {
     // Machines are replaced, not updated in place: nothing may reboot them behind Cluster API's back.
     let masked = |name: &str| json!({"name": name, "enabled": false, "mask": true});
     let own_config = "[Service]\nExecStart=\nExecStart=/usr/bin/containerd --config /etc/containerd/config.toml\n";
@@ -68,7 +68,7 @@ fn units() -> Value {
             "dropins": [{"name": "10-butler.conf", "contents": own_config}],
         },
         {"name": "kubelet.service", "enabled": true, "contents": kubeadm::KUBELET_UNIT},
-        {"name": kubeadm::JOIN_UNIT, "enabled": true, "contents": kubeadm::join_unit()},
+        {"name": kubeadm::JOIN_UNIT, "enabled": true, "contents": kubeadm::join_unit(pool)},
         masked("locksmithd.service"),
         masked("update-engine.service"),
     ])

@@ -27,9 +27,9 @@ pub(crate) fn check(pool: &Pool) -> Result<(), Error> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || "-._{} ".contains(c);
         plain("machine.hostname", hostname, allowed, "a host name, or a cloud-init expression for one")?;
     }
-    if let Some(id) = &pool.machine.provider_id {
-        let allowed = |c: char| c.is_ascii_alphanumeric() || "-._:/{} ".contains(c);
-        plain("machine.providerId", id, allowed, "scheme://id, such as nutanix://0b5a")?;
+    if let Some(prefix) = &pool.machine.provider_id_prefix {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "-._:/".contains(c);
+        plain("machine.providerIdPrefix", prefix, allowed, "a scheme such as nutanix://")?;
     }
     if let Some(disk) = &pool.machine.install_disk {
         device("machine.installDisk", disk)?;

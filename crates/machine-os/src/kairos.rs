@@ -13,7 +13,7 @@ pub(crate) fn worker(pool: &Pool) -> Result<Bootstrap, Error> {
     versions::numbered(pool)?;
     let mut files: Vec<File> = containerd::files(pool, Some(IMAGES));
     files.extend(kubeadm::join_files(pool, &[])?);
-    files.push(File::new(format!("/etc/systemd/system/{}", kubeadm::JOIN_UNIT), kubeadm::join_unit()));
+    files.push(File::new(format!("/etc/systemd/system/{}", kubeadm::JOIN_UNIT), kubeadm::join_unit(pool)));
     let sysctls: Map<String, Value> =
         kubeadm::SYSCTLS.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
     let mut prepare = json!({
@@ -31,21 +31,22 @@ pub(crate) fn worker(pool: &Pool) -> Result<Bootstrap, Error> {
     if let Some(key) = &pool.os.ssh_authorized_key {
         user["ssh_authorized_keys"] = json!([key.trim()]);
     }
+    let mut commands = vec!["swapoff -a".to_owned(), "systemctl daemon-reload".to_owned()];
+    if pool.machine.provider_id_prefix.is_some() {
+        // Where it is written to does not survive a reboot.
+        commands.push(format!("/bin/sh {}", kubeadm::PROVIDER_ID));
+    }
+    commands.extend([
+        "systemctl enable --now containerd.service kubelet.service".to_owned(),
+        "systemctl restart containerd.service".to_owned(),
+        format!("systemctl start --no-block {}", kubeadm::JOIN_UNIT),
+    ]);
     let document = json!({
         "users": [user],
         "stages": {
             // Some of the settings are there only once the modules are.
             "initramfs": [prepare, {"name": "Kernel settings of a node", "sysctl": sysctls}],
-            "boot": [{
-                "name": "Join the cluster",
-                "commands": [
-                    "swapoff -a",
-                    "systemctl daemon-reload",
-                    "systemctl enable --now containerd.service kubelet.service",
-                    "systemctl restart containerd.service",
-                    format!("systemctl start --no-block {}", kubeadm::JOIN_UNIT),
-                ],
-            }],
+            "boot": [{"name": "Join the cluster", "commands": commands}],
         },
     });
     let text = kernel::yaml::to_string(&document).map_err(|error| Error::Write(error.to_string()))?;

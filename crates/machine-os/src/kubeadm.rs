@@ -32,8 +32,25 @@ pub(crate) fn kernel_files() -> [File; 2] {
     ]
 }
 
+/// The script below.
+pub(crate) const PROVIDER_ID: &str = "/etc/butler/provider-id";
+
+/// A script that tells the kubelet its provider id, where the kubelet's unit of any distribution reads its flags.
+pub(crate) fn provider_id_file(pool: &Pool) -> Option<File> {
+    let prefix = pool.machine.provider_id_prefix.as_ref()?;
+    let content = format!(
+        r#"#!/bin/sh
+set -eu
+uuid=$(tr A-Z a-z </sys/class/dmi/id/product_uuid)
+mkdir -p /etc/default /etc/sysconfig
+echo "KUBELET_EXTRA_ARGS=--provider-id={prefix}$uuid" | tee /etc/default/kubelet >/etc/sysconfig/kubelet
+"#
+    );
+    Some(File::new(PROVIDER_ID, content))
+}
+
 /// What kubeadm is told, and the kubeconfig it finds the cluster by.
-pub(crate) fn join_files(pool: &Pool, flags: &[(&str, &str)]) -> Result<[File; 2], Error> {
+pub(crate) fn join_files(pool: &Pool, flags: &[(&str, &str)]) -> Result<Vec<File>, Error> {
     let join = pool.join()?;
     let text =
         kernel::yaml::to_string(&configuration(pool, join, flags)).map_err(|error| Error::Write(error.to_string()))?;
@@ -41,10 +58,12 @@ pub(crate) fn join_files(pool: &Pool, flags: &[(&str, &str)]) -> Result<[File; 2
         Cluster { server: join.url(), certificate_authority: Some(join.ca_pem.clone()), tls_server_name: None };
     let kubeconfig = Kubeconfig::new(&pool.cluster, cluster, "bootstrap", Credentials::Token(join.token.clone()));
     let kubeconfig = kubeconfig.to_yaml().map_err(|error| Error::Write(error.to_string()))?;
-    Ok([
+    let mut files = vec![
         File::private(format!("{FOLDER}/discovery.conf"), kubeconfig.expose()),
         File::private(format!("{FOLDER}/join.yaml"), text),
-    ])
+    ];
+    files.extend(provider_id_file(pool));
+    Ok(files)
 }
 
 fn configuration(pool: &Pool, join: &Join, flags: &[(&str, &str)]) -> Value {
@@ -76,7 +95,11 @@ fn configuration(pool: &Pool, join: &Join, flags: &[(&str, &str)]) -> Value {
 pub(crate) const JOIN_UNIT: &str = "butler-join.service";
 
 /// A unit that joins the cluster once, and tries again from the beginning until it has.
-pub(crate) fn join_unit() -> String {
+pub(crate) fn join_unit(pool: &Pool) -> String {
+    let identify = match pool.machine.provider_id_prefix {
+        Some(_) => format!("ExecStartPre=/bin/sh {PROVIDER_ID}\n"),
+        None => String::new(),
+    };
     format!(
         "[Unit]
 Description=Join the Kubernetes cluster
@@ -91,7 +114,7 @@ RemainAfterExit=yes
 Restart=on-failure
 RestartSec=15
 ExecStartPre=-/usr/bin/kubeadm reset --force
-ExecStart=/usr/bin/kubeadm join --config {FOLDER}/join.yaml
+{identify}ExecStart=/usr/bin/kubeadm join --config {FOLDER}/join.yaml
 
 [Install]
 WantedBy=multi-user.target
@@ -109,8 +132,9 @@ ConditionPathExists=/var/lib/kubelet/config.yaml
 
 [Service]
 EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
+EnvironmentFile=-/etc/default/kubelet
 ExecStart=/usr/bin/kubelet --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf \\
-  --kubeconfig=/etc/kubernetes/kubelet.conf --config=/var/lib/kubelet/config.yaml $KUBELET_KUBEADM_ARGS
+  --kubeconfig=/etc/kubernetes/kubelet.conf --config=/var/lib/kubelet/config.yaml $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
 Restart=always
 RestartSec=10
 

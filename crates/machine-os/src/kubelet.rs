@@ -111,13 +111,25 @@ pub(crate) fn flags(pool: &Pool) -> BTreeMap<String, String> {
         let labels: Vec<String> = pool.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
         flags.insert("node-labels".to_owned(), labels.join(","));
     }
-    if let Some(id) = &pool.machine.provider_id {
-        flags.insert("provider-id".to_owned(), id.clone());
-    }
     if pool.machine.external_cloud_provider {
         flags.insert("cloud-provider".to_owned(), "external".to_owned());
     }
     flags
+}
+
+/// Refuses a provider id from the machine itself, where the operating system runs nothing that could read it.
+pub(crate) fn no_provider_id(pool: &Pool) -> Result<(), Error> {
+    match &pool.machine.provider_id_prefix {
+        None => Ok(()),
+        Some(_) => Err(Error::invalid(
+            "machine.providerIdPrefix",
+            format!(
+                "{} cannot read its own UUID: let a cloud controller manager set provider ids, with \
+                 controlPlane.externalCloudProvider",
+                pool.os_type()
+            ),
+        )),
+    }
 }
 
 /// The taints as kubeadm reads them. None leaves kubeadm's default alone, which for workers is no taint.

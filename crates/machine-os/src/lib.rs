@@ -105,8 +105,8 @@ pub struct ClusterNetwork {
 pub struct Machine {
     /// Name of the node where the machine does not know it by itself, such as `{{ ds.meta_data.hostname }}`. For Rocky alone.
     pub hostname: Option<String>,
-    /// The kubelet's provider id, where nothing else sets it.
-    pub provider_id: Option<String>,
+    /// What stands before a machine's system UUID in its provider id, such as `nutanix://`, where nothing else sets the id.
+    pub provider_id_prefix: Option<String>,
     /// Whether an external cloud controller manager initialises nodes.
     pub external_cloud_provider: bool,
     /// Disk an operating system installs itself to; /dev/vda when left out.
@@ -185,7 +185,7 @@ pub fn control_plane(pool: &Pool, cert_sans: &[String]) -> Result<Value, Error> 
     }
 }
 
-/// Whether the bootstrap data of an operating system says how to join, so that [`Pool::join`] must be known before.
+/// Whether the bootstrap data of an operating system says how to join, so that `join` of the [`Pool`] must be known before.
 pub fn joins_by_itself(os: OsType) -> bool {
     os != OsType::Rocky
 }

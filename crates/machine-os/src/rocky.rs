@@ -40,6 +40,9 @@ fn node(pool: &Pool) -> Result<Value, Error> {
         commands.push(format!("hostnamectl set-hostname \"{hostname}\""));
     }
     commands.push(PREPARE.to_owned());
+    if pool.machine.provider_id_prefix.is_some() {
+        commands.push(format!("/bin/sh {}", kubeadm::PROVIDER_ID));
+    }
     let mut config = json!({"format": "cloud-config", "files": files, "preKubeadmCommands": commands});
     if !pool.time_servers.is_empty() {
         config["ntp"] = json!({"enabled": true, "servers": pool.time_servers});
@@ -85,6 +88,7 @@ fn files(pool: &Pool) -> Vec<File> {
     ];
     files.extend(kubeadm::kernel_files());
     files.extend(containerd::files(pool, None));
+    files.extend(kubeadm::provider_id_file(pool));
     if !pool.name_servers.is_empty() {
         let servers: Vec<String> = pool.name_servers.iter().map(ToString::to_string).collect();
         let content = format!("[global-dns-domain-*]\nservers={}\n", servers.join(","));

@@ -7,10 +7,11 @@ use ipnet::IpNet;
 use pki::Secret;
 use serde_json::{Value, json};
 
-use crate::{Bootstrap, Error, Format, Pool, base64, input, versions};
+use crate::{Bootstrap, Error, Format, Pool, base64, input, kubelet, versions};
 
 pub(crate) fn worker(pool: &Pool) -> Result<Bootstrap, Error> {
     let talos = versions::talos(pool)?;
+    kubelet::no_provider_id(pool)?;
     let join = pool.join()?;
     let authority = pool.talos.as_ref().ok_or(Error::TalosAuthorityUnknown)?;
     input::certificate("talos.ca", &authority.ca_pem)?;
@@ -73,7 +74,6 @@ pub(crate) fn worker(pool: &Pool) -> Result<Bootstrap, Error> {
 
 fn kubelet_section(pool: &Pool) -> Value {
     let mut flags = pool.kubelet_args.clone();
-    flags.extend(pool.machine.provider_id.iter().map(|id| ("provider-id".to_owned(), id.clone())));
     // Serving certificates are asked for from the cluster, which approves those of its nodes.
     flags.insert("rotate-server-certificates".to_owned(), "true".to_owned());
     json!({

@@ -6,8 +6,9 @@
 //!   credentials Secret ─┘                        └──> Template, for each group of machines
 //! ```
 //!
-//! Two functions are all there is to it: [`infrastructure`] once per cluster, [`machine_template`] once per worker pool and
-//! for a control plane on machines of its own. Before, [`credentials_of`] says which Secret to fetch for them.
+//! Two functions do it: [`infrastructure`] once per cluster, [`machine_template`] once per worker pool and for a control
+//! plane on machines of its own. Before, [`credentials_of`] says which Secret to fetch for them; besides, [`node_machine`]
+//! says what bootstrap data must know of the infrastructure.
 //!
 //! What holds here:
 //! - Everything is a pure function of the request. The caller names templates, applies objects and deletes them.
@@ -36,6 +37,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{DynamicObject, TypeMeta};
+use machine_os::Machine;
 use serde_json::{Value, json};
 
 pub use credentials::{CredentialsSource, credentials_of};
@@ -104,6 +106,22 @@ pub fn machine_template(request: &Request<'_>, machines: Machines<'_>) -> Result
         Provider::Nutanix => nutanix::machine_template(request, machines),
         Provider::Local => local::machine_template(request, machines),
         other => Err(vec![blockers::unsupported(request, other)]),
+    }
+}
+
+/// What bootstrap data must know of machines of this infrastructure: name, provider id, disk.
+///
+/// With an external cloud controller manager in the cluster, that one gives nodes their provider ids.
+pub fn node_machine(provider: Provider, external_cloud_provider: bool) -> Machine {
+    let nutanix = provider == Provider::Nutanix;
+    Machine {
+        // Harvester's machines get their name from cloud-init by themselves. Nutanix' provider replaces exactly this text.
+        hostname: nutanix.then(|| "{{ ds.meta_data.hostname }}".to_owned()),
+        // Harvester's provider sets ids of nodes; Nutanix' leaves that to a cloud controller manager.
+        provider_id_prefix: (nutanix && !external_cloud_provider).then(|| "nutanix://".to_owned()),
+        external_cloud_provider,
+        // Disks are SCSI on Nutanix and virtio elsewhere.
+        install_disk: Some(if nutanix { "/dev/sda" } else { "/dev/vda" }.to_owned()),
     }
 }
 

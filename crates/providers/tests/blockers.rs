@@ -5,7 +5,7 @@ mod common;
 
 use butler_api::shared::{Blocker, BlockerOwner, Provider};
 use common::Given;
-use providers::{Machines, credentials_of, infrastructure, machine_template};
+use providers::{Machines, credentials_of, infrastructure, machine_template, node_machine};
 use serde_json::{Value, json};
 
 #[test]
@@ -227,6 +227,19 @@ fn credentials_are_where_the_config_says() {
     assert_eq!(keys(&Given::local()), None);
     let inside = json!({"harvester": {"credentialsRef": {"name": "own", "namespace": "team-a", "key": "config"}}});
     assert_eq!(keys(&Given::harvester().provider(inside)), found("team-a/own", &["config"]));
+}
+
+#[test]
+fn nodes_learn_what_their_infrastructure_does_not_tell_them() {
+    let nutanix = node_machine(Provider::Nutanix, false);
+    assert_eq!(nutanix.provider_id_prefix.as_deref(), Some("nutanix://"));
+    assert_eq!(nutanix.hostname.as_deref(), Some("{{ ds.meta_data.hostname }}"));
+    assert_eq!(node_machine(Provider::Nutanix, true).provider_id_prefix, None);
+    for provider in [Provider::Harvester, Provider::Local] {
+        let machine = node_machine(provider, false);
+        assert_eq!((machine.hostname, machine.provider_id_prefix), (None, None));
+        assert_eq!(machine.install_disk.as_deref(), Some("/dev/vda"));
+    }
 }
 
 /// Everything people need is there, and no credential is.

@@ -62,7 +62,8 @@ pub(crate) fn full(os: OsType) -> Pool {
     ]);
     pool.machine = Machine {
         hostname: (os == OsType::Rocky).then(|| text("{{ ds.meta_data.hostname }}")),
-        provider_id: Some(text("nutanix://0b5ad2f1")),
+        // Talos and Bottlerocket run no script that could find it out.
+        provider_id_prefix: (!matches!(os, OsType::Talos | OsType::Bottlerocket)).then(|| text("nutanix://")),
         external_cloud_provider: true,
         install_disk: Some(text("/dev/sda")),
     };

@@ -149,6 +149,17 @@ fn text_that_would_break_out_of_a_document() {
             "mirrors[docker.io]: names no mirror: give at least one address, or remove the entry",
         ),
         (
+            OsType::Rocky,
+            |pool| pool.machine.provider_id_prefix = Some("a$b".to_owned()),
+            "machine.providerIdPrefix: \"a$b\" cannot be used: must be a scheme such as nutanix://",
+        ),
+        (
+            OsType::Bottlerocket,
+            |pool| pool.machine.provider_id_prefix = Some("nutanix://".to_owned()),
+            "machine.providerIdPrefix: bottlerocket cannot read its own UUID: let a cloud controller manager set provider \
+             ids, with controlPlane.externalCloudProvider",
+        ),
+        (
             OsType::Talos,
             |pool| pool.machine.install_disk = Some("sda".to_owned()),
             "machine.installDisk: \"sda\" is no disk: write it as /dev/vda",
