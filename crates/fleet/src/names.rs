@@ -6,6 +6,8 @@ use butler_api::butler::tenant_cluster::TenantCluster;
 use butler_api::names::labels;
 use kube::ResourceExt;
 
+/// Who Butler says it is when it writes.
+pub(crate) const MANAGER: &str = "butler-fleet";
 /// Annotation with the digest of the spec a template was made for. Templates are never changed, only replaced.
 pub(crate) const TEMPLATE: &str = "butler.butlerlabs.dev/template";
 /// Annotation with what was there when deletion began, as JSON; on the last Event of a cluster, what became of it.

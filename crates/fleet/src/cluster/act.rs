@@ -23,7 +23,7 @@ use super::report::Done;
 use super::{ClusterController, contents, receipt};
 use crate::blockers::{blocker, waiting};
 use crate::names;
-use crate::support::MANAGER;
+use crate::names::MANAGER;
 
 impl ClusterController {
     /// Does one step. Says whether anything was written.

@@ -10,6 +10,7 @@ mod observed;
 mod phase;
 mod plan;
 mod pools;
+mod preview;
 mod receipt;
 mod remaining;
 mod render;
@@ -42,6 +43,7 @@ use runtime::{Applier, Clock, Failure, Key, Metrics, Next, Queue, Reconcile, Ret
 pub use observed::Observed;
 pub use phase::{Facts, next as next_phase};
 pub use plan::{Kind, Plan, Step, plan};
+pub use preview::{Preview, look, preview, removal};
 pub use receipt::{REASON as RECEIPT_REASON, Receipt};
 pub use remaining::Remaining;
 pub use render::Object;
@@ -49,7 +51,8 @@ pub use report::{Done, report};
 pub use resolve::{DEFAULT_VERSION, Sources, Wanted, provider_ref, resolve, team_name};
 
 use crate::names;
-use crate::support::{MANAGER, now};
+use crate::names::MANAGER;
+use crate::time::now;
 
 /// The controller's name in logs and figures.
 const NAME: &str = "tenant-cluster";

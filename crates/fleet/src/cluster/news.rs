@@ -4,7 +4,7 @@ use butler_api::butler::tenant_cluster::{ClusterPhase, TenantClusterStatus};
 use butler_api::shared::{Blocker, BlockerOwner};
 use runtime::events::News;
 
-use crate::support::MANAGER;
+use crate::names::MANAGER;
 
 /// What is new in `after`. What only Butler waits for is no news: it is in the status while it lasts.
 pub(super) fn news(before: &TenantClusterStatus, after: &TenantClusterStatus) -> Vec<News> {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::observed::Observed;
 use crate::names;
-use crate::support::MANAGER;
+use crate::names::MANAGER;
 
 /// The reason of the Event that carries the receipt.
 pub const REASON: &str = "Deleted";

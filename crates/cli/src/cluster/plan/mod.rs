@@ -17,7 +17,7 @@ use super::create::{default_team, place, read};
 use crate::failure::{Failure, Outcome};
 use crate::lookup::{self, Found};
 use crate::output::print_value;
-use crate::screen::{Colour, Screen, print};
+use crate::screen::{Colour, Screen, print, tell};
 use crate::session::Session;
 
 #[derive(Args)]
@@ -49,7 +49,12 @@ impl Plan {
             (None, Some(name)) => self.planned_by_flags(session, &lookup::find(session, name).await?).await?,
             (None, None) => return Err(Failure::usage("name a cluster, or a file with -f")),
         };
-        let planned = objects::changes(before.as_ref(), after.as_ref());
+        let mut planned = objects::changes(before.as_ref(), after.as_ref());
+        let below = objects::below(&session.client, before.as_ref(), after.as_ref()).await?;
+        for unknown in &below.unknown {
+            tell(unknown);
+        }
+        planned.extend(below.objects);
         if !session.format.is_table() {
             return print_value(&summary(&planned), session.format);
         }

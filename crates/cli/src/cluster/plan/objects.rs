@@ -1,10 +1,13 @@
 //! Which objects a change creates, changes and deletes.
 
+use butler_api::butler::TenantCluster;
+use kube::Client;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::diff::{Field, fields};
 use crate::cluster::export::cleaned;
+use crate::failure::Outcome;
 
 /// What would happen to one object.
 #[derive(Clone, Debug, Serialize, PartialEq)]
@@ -36,10 +39,47 @@ pub(crate) struct Summary<'a> {
     pub(crate) objects: &'a [Planned],
 }
 
-/// All objects that change when a TenantCluster goes from `before` to `after`. So far that is the TenantCluster itself:
-/// whoever makes the objects below it can say what becomes of them, and is to be asked here.
+/// What happens to the TenantCluster itself.
 pub(crate) fn changes(before: Option<&Value>, after: Option<&Value>) -> Vec<Planned> {
     planned(before, after).into_iter().collect()
+}
+
+/// The objects below a TenantCluster that a change touches, and why they cannot be told if they cannot.
+#[derive(Default)]
+pub(crate) struct Below {
+    pub(crate) objects: Vec<Planned>,
+    pub(crate) unknown: Vec<String>,
+}
+
+/// What becomes of the objects below, as the controller that makes them would have it.
+pub(crate) async fn below(client: &Client, before: Option<&Value>, after: Option<&Value>) -> Outcome<Below> {
+    let Some(object) = after.or(before) else { return Ok(Below::default()) };
+    let mut cluster: TenantCluster = serde_json::from_value(object.clone())?;
+    if before.is_none() {
+        // A dry run makes one up.
+        cluster.metadata.uid = None;
+    }
+    let observed = match fleet::cluster::look(client, cluster).await {
+        Ok(observed) => observed,
+        Err(kube::Error::Api(status)) if status.code == 403 => {
+            let unknown = vec![format!("the objects below are not yours to see: {}", status.message)];
+            return Ok(Below { unknown, ..Below::default() });
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let previews = if after.is_some() {
+        match fleet::cluster::preview(&observed) {
+            Ok(previews) => previews,
+            Err(blockers) => {
+                let told = blockers.into_iter().map(|blocker| format!("{}: {}", blocker.reason, blocker.message));
+                return Ok(Below { unknown: told.collect(), ..Below::default() });
+            }
+        }
+    } else {
+        fleet::cluster::removal(&observed)
+    };
+    let objects = previews.iter().filter_map(|object| planned(object.before.as_ref(), object.after.as_ref()));
+    Ok(Below { objects: objects.collect(), unknown: Vec::new() })
 }
 
 /// What happens to one object; nothing when it stays as it is.
