@@ -80,7 +80,9 @@ async fn two_allocators_give_every_address_once() {
 
     // At rest nobody writes, whatever happens to others.
     let is_counted = |pool: &NetworkPool| {
-        pool.status.as_ref().is_some_and(|status| status.allocation_count == Some(42) && status.available_ips == Some(0))
+        pool.status
+            .as_ref()
+            .is_some_and(|status| status.allocation_count == Some(42) && status.available_ips == Some(0))
     };
     let rest = until(&pools, "rack", "at rest", is_counted).await;
     pool(&world, "other", json!({"cidr": "10.41.0.0/28"})).await;
