@@ -13,7 +13,10 @@ use k8s_openapi::api::core::v1::Namespace;
 use kapi::Plane;
 use kube::api::PostParams;
 use kube::{Api, Client, ResourceExt};
+use local::Tenants;
 use local::agent::{self, Agent, Backoff, ControllerRole, Controllers, Programs, Simulation};
+use local::cluster_api::{self, ClusterApi};
+use local::machines::{self, SimulatedMachines};
 use local::network::{self, Network};
 use local::workloads::{self, Workloads};
 use runtime::{Clock, Metrics, Watches};
@@ -39,6 +42,8 @@ pub(crate) struct Machine {
     _workloads: Workloads,
     _network: Network,
     _agent: Agent,
+    _cluster_api: ClusterApi,
+    _machines: SimulatedMachines,
     _steward: JoinSet<()>,
     _fleet: JoinSet<()>,
 }
@@ -91,7 +96,11 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
     }
     let mut steward_settings = steward::Settings::default();
     steward_settings.leaf_lifetime = leaf_lifetime.unwrap_or(steward_settings.leaf_lifetime);
+    let tenants = Tenants::new(&watches);
+    let data_centre = machines::Settings::default();
     Ok(Machine {
+        _cluster_api: cluster_api::start(&watches, &tenants, Arc::clone(&clock), metrics.clone()),
+        _machines: machines::start(&watches, &tenants, Arc::clone(&clock), metrics.clone(), data_centre),
         _workloads: workloads::start(&watches, Arc::clone(&clock), metrics.clone(), volumes),
         _network: network::start(&watches, Arc::clone(&clock), &metrics, balancing),
         _fleet: fleet::start(&watches, &clock, &metrics),

@@ -234,8 +234,9 @@ fn allow_many_files() {
 }
 
 fn start_logging() {
+    // A machine that joins looks for its cluster before it trusts anybody, and the client would warn of it each time.
     let filter = tracing_subscriber::EnvFilter::try_from_env("BUTLER_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,kube_client::client::tls=error"));
     let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
 }
 

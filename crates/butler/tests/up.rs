@@ -156,23 +156,24 @@ async fn only_the_owner_reads_what_is_secret() {
     }
 }
 
-/// Waits until all of Butler's kinds are served.
+/// Waits until all kinds are served.
 async fn established(definitions: &Api<CustomResourceDefinition>) {
-    for definition in butler_api::crds() {
+    for definition in butler_api::crds().into_iter().chain(capi::crds()) {
         let name = definition.name_any();
         await_condition(definitions.clone(), &name, conditions::is_crd_established()).await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn all_of_butlers_kinds_are_served() {
+async fn all_of_butlers_and_cluster_apis_kinds_are_served() {
     let folder = tempfile::tempdir().unwrap();
     let _butler = Butler::up(folder.path());
     let definitions: Api<CustomResourceDefinition> = Api::all(client(folder.path()).await);
     let installed = definitions.list(&ListParams::default()).await.unwrap();
     established(&definitions).await;
     let names: BTreeSet<String> = installed.iter().map(ResourceExt::name_any).collect();
-    let expected: BTreeSet<String> = butler_api::crds().iter().map(ResourceExt::name_any).collect();
+    let expected: BTreeSet<String> =
+        butler_api::crds().iter().chain(&capi::crds()).map(ResourceExt::name_any).collect();
     assert_eq!(names, expected);
     for definition in &installed {
         let version = &definition.spec.versions[0].name;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   Deployment ─▶ ReplicaSet ─▶ Pod ─▶ (scheduler) ─▶ agent ─▶ program: embedded API, host process, or simulated
+//!   Cluster, MachineDeployment ─▶ MachineSet ─▶ Machine ─▶ machines: nodes that join a tenant, and its pods
 //!   Service ─▶ EndpointSlice ─▶ network: addresses, and a proxy that listens on them
 //! ```
 //!
@@ -10,8 +11,14 @@
 mod addresses;
 pub mod agent;
 mod bridge;
+pub mod cluster_api;
+mod controller;
+pub mod machines;
 pub mod network;
+mod objects;
+mod tenants;
 pub mod workloads;
 
 pub use addresses::PodAddresses;
 pub use bridge::{Bridge, BridgeError};
+pub use tenants::Tenants;

@@ -189,6 +189,12 @@ impl PublicKey {
         base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, &self.spki))
     }
 
+    /// What kubeadm recognises an authority by: `sha256:` and the SHA-256 of its key in hexadecimal.
+    pub fn pin(&self) -> String {
+        let hash = digest::digest(&digest::SHA256, &self.spki);
+        hash.as_ref().iter().fold("sha256:".to_owned(), |pin, byte| format!("{pin}{byte:02x}"))
+    }
+
     /// The identifier certificates use for this key: the first 20 bytes of its SHA-256.
     pub(crate) fn subject_key_id(&self) -> Vec<u8> {
         let hash = digest::digest(&digest::SHA256, &self.spki);

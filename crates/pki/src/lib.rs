@@ -15,6 +15,7 @@
 //! a Kubernetes client certificate carries one `O` per group.
 
 mod authority;
+mod bootstrap_token;
 mod certificate;
 mod cluster;
 mod der;
@@ -32,6 +33,7 @@ mod trust;
 mod usage;
 
 pub use authority::Authority;
+pub use bootstrap_token::BootstrapToken;
 pub use certificate::{Certificate, SubjectAltNames};
 pub use cluster::{AUTHORITY_LIFETIME, ClusterPki, ClusterPkiPem, KubeconfigRequest, validity_from};
 pub use error::PkiError;

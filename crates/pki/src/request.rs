@@ -6,7 +6,9 @@ use x509_parser::{
     prelude::{FromDer as _, Pem},
 };
 
-use crate::{PkiError, PublicKey, Subject, SubjectAltNames, certificate::read_subject};
+use yasna::Tag;
+
+use crate::{PkiError, PrivateKey, PublicKey, Subject, SubjectAltNames, certificate::read_subject, der};
 
 /// A certificate signing request whose form is checked, but not yet its signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +23,28 @@ pub struct SigningRequest {
 }
 
 impl SigningRequest {
+    /// A new request, as PEM: a certificate for the holder of `key` under this name.
+    pub fn create(subject: &Subject, key: &PrivateKey) -> Result<String, PkiError> {
+        let asked = yasna::construct_der(|writer| {
+            writer.write_sequence(|writer| {
+                writer.next().write_u8(0);
+                writer.next().write_der(&subject.to_der());
+                writer.next().write_der(key.public_key().spki());
+                // No attributes.
+                writer.next().write_tagged_implicit(Tag::context(0), |writer| writer.write_set(|_| {}));
+            });
+        });
+        let signature = key.sign_asn1(&asked)?;
+        let request = yasna::construct_der(|writer| {
+            writer.write_sequence(|writer| {
+                writer.next().write_der(&asked);
+                der::write_signature_algorithm(writer.next(), key.algorithm());
+                writer.next().write_bitvec_bytes(&signature, signature.len() * 8);
+            });
+        });
+        Ok(der::to_pem("CERTIFICATE REQUEST", &request))
+    }
+
     /// Parses `spec.request` of a CertificateSigningRequest after base64 decoding: the first PEM block must be the
     /// request.
     pub fn from_pem(pem: &[u8]) -> Result<Self, PkiError> {
@@ -89,6 +113,16 @@ impl SigningRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn own_requests_verify_and_say_what_was_asked() {
+        let key = crate::KeySource::new_key(&crate::SystemKeys).unwrap();
+        let subject = Subject::named("system:node:a").organization("system:nodes");
+        let request = SigningRequest::from_pem(SigningRequest::create(&subject, &key).unwrap().as_bytes()).unwrap();
+        request.verify().unwrap();
+        assert_eq!((request.subject(), request.public_key()), (&subject, key.public_key()));
+        assert!(request.alt_names().is_empty());
+    }
 
     #[test]
     fn requests_made_by_openssl_verify() {

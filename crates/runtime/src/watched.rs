@@ -77,10 +77,10 @@ impl Watches {
         {
             return Watched { copy };
         }
-        let (sender, synced) = watch::channel(false);
         let copy = Arc::new(Copy::<K>::default());
+        let synced = copy.synced.subscribe();
         let client = self.shared.client.clone();
-        let following = Following { copy: Arc::clone(&copy), synced: sender };
+        let following = Following { copy: Arc::clone(&copy) };
         let task = tokio::spawn(async move { follow(client, kind, &following).await }).abort_handle();
         let watched: Arc<dyn Any + Send + Sync> = Arc::clone(&copy) as _;
         kinds.insert(name, Kind { watched, synced, task });
@@ -122,6 +122,8 @@ type Listener<K> = Box<dyn Fn(Option<&Arc<K>>, Option<&Arc<K>>) + Send + Sync>;
 struct Copy<K> {
     objects: RwLock<Objects<K>>,
     listeners: RwLock<Vec<Listener<K>>>,
+    /// Whether it has been complete once.
+    synced: watch::Sender<bool>,
 }
 
 struct Objects<K> {
@@ -137,11 +139,17 @@ struct Objects<K> {
 impl<K> Default for Copy<K> {
     fn default() -> Self {
         let objects = Objects { by_key: BTreeMap::new(), by_owner: HashMap::new(), told: 0, deleted: HashMap::new() };
-        Self { objects: RwLock::new(objects), listeners: RwLock::default() }
+        Self { objects: RwLock::new(objects), listeners: RwLock::default(), synced: watch::Sender::new(false) }
     }
 }
 
 impl<K: Resource + Clone + 'static> Watched<K> {
+    /// Waits until it is complete.
+    pub async fn synced(&self) {
+        // The sender lives as long as the copy.
+        let _ = self.copy.synced.subscribe().wait_for(|synced| *synced).await;
+    }
+
     /// One object.
     pub fn get(&self, key: &Key) -> Option<Arc<K>> {
         self.copy.objects.read().by_key.get(key).cloned()
@@ -360,7 +368,6 @@ fn revision<K: Resource>(object: &K) -> Option<u64> {
 /// Lets a copy follow its kind.
 struct Following<K> {
     copy: Arc<Copy<K>>,
-    synced: watch::Sender<bool>,
 }
 
 impl<K: Resource + Clone + Send + Sync> follow::Listener<K> for Following<K> {
@@ -374,7 +381,7 @@ impl<K: Resource + Clone + Send + Sync> follow::Listener<K> for Following<K> {
 
     fn listed(&self, named: &BTreeSet<Key>, revision: u64) {
         self.copy.keep(named, revision);
-        self.synced.send_replace(true);
+        self.copy.synced.send_replace(true);
     }
 }
 

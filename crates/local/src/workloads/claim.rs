@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::objects::Objects;
 use super::template::owned_by;
+use crate::objects::Objects;
 
 /// A selector ready to match. One that cannot be read selects nothing.
 pub(super) fn selector(selector: &LabelSelector) -> Option<Selector> {

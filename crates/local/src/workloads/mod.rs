@@ -14,29 +14,29 @@
 mod claim;
 mod cron_job;
 mod daemon_set;
-mod deployment;
+pub(crate) mod deployment;
 mod disruption;
 mod endpoints;
 mod job;
 mod nodes;
-mod objects;
 mod placement;
 mod pods;
 mod replica_set;
 mod revisions;
-mod rounding;
+pub(crate) mod rounding;
 mod scheduler;
 mod stateful_set;
-mod template;
+pub(crate) mod template;
 mod volumes;
 mod world;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use runtime::{Clock, Metrics, Queue, Reconcile, Watches};
+use runtime::{Clock, Metrics, Watches};
 use tokio::task::AbortHandle;
 
+use crate::controller::{Controller, serve};
 use world::World;
 
 /// The collections of what controllers work for, each with the number of objects in it that need nothing done: an API that
@@ -55,9 +55,6 @@ pub const NOTHING_TO_DO: [(&str, usize); 12] = [
     ("services.", 1),
     ("statefulsets.apps", 0),
 ];
-
-/// How many passes of one controller run at a time in one API.
-const WORKERS: usize = 4;
 
 /// What differs between machines.
 #[derive(Clone, Debug)]
@@ -100,21 +97,4 @@ async fn run(watches: Watches, clock: Clock, metrics: Metrics, settings: Setting
         serve(nodes::Nodes::new(&world), &metrics),
         serve(scheduler::Scheduler::new(&world), &metrics),
     );
-}
-
-/// A controller and what wakes it.
-trait Controller: Reconcile {
-    /// Its name in metrics and logs.
-    const NAME: &'static str;
-    /// How many passes run at a time.
-    const WORKERS: usize = WORKERS;
-
-    /// Queues whatever a change concerns.
-    fn subscribe(&self, queue: &Queue);
-}
-
-async fn serve<C: Controller>(controller: C, metrics: &Metrics) {
-    let queue = Queue::default();
-    controller.subscribe(&queue);
-    runtime::run(C::NAME, Arc::new(controller), queue, C::WORKERS, metrics.clone()).await;
 }

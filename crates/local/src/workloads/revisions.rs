@@ -10,8 +10,8 @@ use kube::{Resource, ResourceExt};
 use runtime::Failure;
 use serde_json::{Value, json};
 
-use super::objects::Objects;
 use super::template::{hash_of, owned_by};
+use crate::objects::Objects;
 
 /// The revision a pod was made from.
 pub(super) const LABEL: &str = "controller-revision-hash";

@@ -4,13 +4,13 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 /// Which way a percentage is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Round {
+pub(crate) enum Round {
     Up,
     Down,
 }
 
 /// The count that a number or percentage of `total` means.
-pub(super) fn resolve(value: &IntOrString, total: i32, round: Round) -> i32 {
+pub(crate) fn resolve(value: &IntOrString, total: i32, round: Round) -> i32 {
     match value {
         IntOrString::Int(count) => *count,
         IntOrString::String(text) => {
@@ -26,12 +26,12 @@ pub(super) fn resolve(value: &IntOrString, total: i32, round: Round) -> i32 {
 }
 
 /// How long until a moment: what a pass waits for.
-pub(super) fn until(at: jiff::Timestamp, now: jiff::Timestamp) -> std::time::Duration {
+pub(crate) fn until(at: jiff::Timestamp, now: jiff::Timestamp) -> std::time::Duration {
     std::time::Duration::try_from(at.duration_since(now)).unwrap_or_default()
 }
 
 /// None instead of zero, as Kubernetes leaves out zero counters.
-pub(super) fn counted(count: usize) -> Option<i32> {
+pub(crate) fn counted(count: usize) -> Option<i32> {
     i32::try_from(count).ok().filter(|count| *count != 0)
 }
 

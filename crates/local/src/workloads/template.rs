@@ -26,7 +26,7 @@ pub(super) fn pod<K: Resource<DynamicType = ()>>(template: &PodTemplateSpec, own
 }
 
 /// The reference to the one controller of an object.
-pub(super) fn owned_by<K: Resource<DynamicType = ()>>(owner: &K) -> Vec<OwnerReference> {
+pub(crate) fn owned_by<K: Resource<DynamicType = ()>>(owner: &K) -> Vec<OwnerReference> {
     owner
         .controller_owner_ref(&())
         .map(|reference| OwnerReference { block_owner_deletion: Some(true), ..reference })
@@ -40,7 +40,7 @@ pub(super) fn hash(template: &PodTemplateSpec, collisions: Option<i32>) -> Strin
 }
 
 /// A short name for a content, in characters that may stand in a label.
-pub(super) fn hash_of(content: &[u8], collisions: Option<i32>) -> String {
+pub(crate) fn hash_of(content: &[u8], collisions: Option<i32>) -> String {
     let collisions = collisions.map(i32::to_le_bytes);
     let bytes = content.iter().chain(collisions.iter().flatten());
     // FNV-1a: stable across versions of this program, unlike the hashes of the standard library.

@@ -11,8 +11,11 @@ use kube::Client;
 use runtime::{Clock, Watches};
 
 use super::Settings;
-use super::objects::Objects;
+use crate::objects::Objects;
 use runtime::events::Recorder;
+
+/// Who writes, as managedFields name it. On any other Kubernetes it is the same.
+const MANAGER: &str = "kube-controller-manager";
 
 /// One API: copies of its objects, ways to write them, and the time.
 pub(super) struct World {
@@ -44,22 +47,22 @@ impl World {
     pub(super) fn watch(watches: Watches, clock: Clock, settings: Settings) -> Self {
         let client = watches.client().clone();
         Self {
-            deployments: Objects::watch(&watches),
-            replica_sets: Objects::watch(&watches),
-            pods: Objects::watch(&watches),
-            nodes: Objects::watch(&watches),
-            services: Objects::watch(&watches),
-            endpoints: Objects::watch(&watches),
-            slices: Objects::watch(&watches),
-            claims: Objects::watch(&watches),
-            stateful_sets: Objects::watch(&watches),
-            daemon_sets: Objects::watch(&watches),
-            revisions: Objects::watch(&watches),
-            jobs: Objects::watch(&watches),
-            cron_jobs: Objects::watch(&watches),
-            budgets: Objects::watch(&watches),
-            volumes: Objects::watch(&watches),
-            classes: Objects::watch(&watches),
+            deployments: Objects::watch(&watches, MANAGER),
+            replica_sets: Objects::watch(&watches, MANAGER),
+            pods: Objects::watch(&watches, MANAGER),
+            nodes: Objects::watch(&watches, MANAGER),
+            services: Objects::watch(&watches, MANAGER),
+            endpoints: Objects::watch(&watches, MANAGER),
+            slices: Objects::watch(&watches, MANAGER),
+            claims: Objects::watch(&watches, MANAGER),
+            stateful_sets: Objects::watch(&watches, MANAGER),
+            daemon_sets: Objects::watch(&watches, MANAGER),
+            revisions: Objects::watch(&watches, MANAGER),
+            jobs: Objects::watch(&watches, MANAGER),
+            cron_jobs: Objects::watch(&watches, MANAGER),
+            budgets: Objects::watch(&watches, MANAGER),
+            volumes: Objects::watch(&watches, MANAGER),
+            classes: Objects::watch(&watches, MANAGER),
             events: Recorder::new(client.clone(), clock.clone()),
             client,
             settings,

@@ -4,7 +4,7 @@ mod conditions;
 mod plan;
 mod proportional;
 mod revision;
-mod rolling;
+pub(crate) mod rolling;
 mod sets;
 #[cfg(test)]
 mod simulation;

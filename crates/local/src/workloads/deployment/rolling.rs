@@ -7,32 +7,32 @@ use crate::workloads::rounding::{Round, resolve};
 
 /// What a rollout must keep to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// The number of pods at the end.
-    pub(super) wanted: i32,
+    pub(crate) wanted: i32,
     /// So many more there may be meanwhile.
-    pub(super) surge: i32,
+    pub(crate) surge: i32,
     /// So many less may be available meanwhile.
-    pub(super) unavailable: i32,
+    pub(crate) unavailable: i32,
 }
 
 /// One set in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Counted {
+pub(crate) struct Counted {
     /// The number of pods it should have.
-    pub(super) size: i32,
+    pub(crate) size: i32,
     /// How many of them are available.
-    pub(super) available: i32,
+    pub(crate) available: i32,
 }
 
 /// Whether all old pods must end before the first new one begins.
-pub(super) fn recreates(deployment: &Deployment) -> bool {
+pub(crate) fn recreates(deployment: &Deployment) -> bool {
     let strategy = deployment.spec.as_ref().and_then(|spec| spec.strategy.as_ref());
     strategy.and_then(|strategy| strategy.type_.as_deref()) == Some("Recreate")
 }
 
 impl Limits {
-    pub(super) fn of(deployment: &Deployment) -> Self {
+    pub(crate) fn of(deployment: &Deployment) -> Self {
         let wanted = wanted(deployment);
         if recreates(deployment) {
             return Self { wanted, surge: 0, unavailable: 0 };
@@ -51,28 +51,28 @@ impl Limits {
         Self { wanted, surge, unavailable: unavailable.min(wanted) }
     }
 
-    pub(super) fn max_total(self) -> i32 {
+    pub(crate) fn max_total(self) -> i32 {
         self.wanted.saturating_add(self.surge)
     }
 
-    pub(super) fn min_available(self) -> i32 {
+    pub(crate) fn min_available(self) -> i32 {
         self.wanted - self.unavailable
     }
 
     /// The size of the new set when it may grow as far as the limit lets it.
-    pub(super) fn grown(self, new: i32, total: i32) -> i32 {
+    pub(crate) fn grown(self, new: i32, total: i32) -> i32 {
         let room = (self.max_total() - total).max(0);
         new + room.min(self.wanted - new).max(0)
     }
 }
 
 /// The number of pods a Deployment should have.
-pub(super) fn wanted(deployment: &Deployment) -> i32 {
+pub(crate) fn wanted(deployment: &Deployment) -> i32 {
     deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
 }
 
 /// The next step: sizes of the new set and of the old ones, oldest first.
-pub(super) fn step(limits: Limits, new: Counted, old: &[Counted]) -> (i32, Vec<i32>) {
+pub(crate) fn step(limits: Limits, new: Counted, old: &[Counted]) -> (i32, Vec<i32>) {
     let sizes: Vec<i32> = old.iter().map(|set| set.size).collect();
     let total = new.size + sizes.iter().sum::<i32>();
     if new.size > limits.wanted {

@@ -1,6 +1,5 @@
 //! What a machine needs to join.
 
-use aws_lc_rs::digest::{SHA256, digest};
 use jiff::Timestamp;
 use pki::{Certificate, Secret};
 
@@ -43,12 +42,7 @@ impl JoinMaterial {
 
 fn ca_hashes(pem: &str) -> Result<Vec<String>, Error> {
     let certificates = Certificate::all_from_pem(pem).map_err(Error::Authority)?;
-    let hash = |certificate: &Certificate| {
-        let digest = digest(&SHA256, certificate.public_key().spki());
-        let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("sha256:{hex}")
-    };
-    Ok(certificates.iter().map(hash).collect())
+    Ok(certificates.iter().map(|certificate| certificate.public_key().pin()).collect())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::ObjectMeta;
-use pki::KeySource;
+use pki::{BootstrapToken, KeySource};
 
 use super::super::objects::{MANAGED_BY, SYSTEM};
 use super::super::rbac::BOOTSTRAPPERS;
@@ -16,9 +16,6 @@ use super::Error;
 pub(super) const LABEL: &str = "steward.butlerlabs.dev/bootstrap-token";
 
 const TYPE: &str = "bootstrap.kubernetes.io/token";
-const ALPHABET: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-const ID_LENGTH: usize = 6;
-const SECRET_LENGTH: usize = 16;
 
 /// A bootstrap token.
 #[derive(Clone, Debug)]
@@ -32,14 +29,13 @@ pub(super) struct Token {
 }
 
 pub(super) fn secret_name(id: &str) -> String {
-    format!("bootstrap-token-{id}")
+    BootstrapToken::secret_name(id)
 }
 
 impl Token {
     /// A new one.
     pub(super) fn new(expires_at: Timestamp, keys: &dyn KeySource) -> Result<Self, Error> {
-        let id = random_text(ID_LENGTH, keys)?;
-        let secret = pki::Secret::new(random_text(SECRET_LENGTH, keys)?);
+        let BootstrapToken { id, secret } = BootstrapToken::generate(keys).map_err(|_| Error::Randomness)?;
         Ok(Self { id, secret, expires_at })
     }
 
@@ -52,15 +48,10 @@ impl Token {
     pub(super) fn read(secret: &Secret) -> Option<Self> {
         let data = secret.data.as_ref()?;
         let text = |key: &str| data.get(key).and_then(|bytes| std::str::from_utf8(&bytes.0).ok());
-        let token = Self {
-            id: text("token-id")?.to_owned(),
-            secret: pki::Secret::new(text("token-secret")?),
-            expires_at: text("expiration")?.parse().ok()?,
-        };
+        let found = BootstrapToken::from_parts(text("token-id")?, text("token-secret")?)?;
+        let token = Self { id: found.id, secret: found.secret, expires_at: text("expiration")?.parse().ok()? };
         let is_ours = secret.type_.as_deref() == Some(TYPE)
-            && secret.metadata.name.as_deref() == Some(secret_name(&token.id).as_str())
-            && is_text(&token.id, ID_LENGTH)
-            && is_text(token.secret.expose(), SECRET_LENGTH);
+            && secret.metadata.name.as_deref() == Some(secret_name(&token.id).as_str());
         is_ours.then_some(token)
     }
 
@@ -90,33 +81,9 @@ impl Token {
     }
 }
 
-fn is_text(text: &str, length: usize) -> bool {
-    text.len() == length && text.bytes().all(|byte| ALPHABET.contains(&byte))
-}
-
-fn random_text(length: usize, keys: &dyn KeySource) -> Result<String, Error> {
-    // Each serial is worth about 15 letters; a source that never gives enough is none.
-    const TRIES: usize = 16;
-    let mut text = String::new();
-    for _ in 0..TRIES {
-        let random = keys.new_serial().map_err(|_| Error::Randomness)?;
-        // Only as many bytes as divide evenly by the alphabet: all letters are equally likely. The first byte of a serial
-        // is no whole one.
-        let fair = random.iter().skip(1).filter(|byte| **byte < 252);
-        text.extend(fair.filter_map(|byte| ALPHABET.get(usize::from(byte % 36))).map(|letter| char::from(*letter)));
-        if text.len() >= length {
-            text.truncate(length);
-            return Ok(text);
-        }
-    }
-    Err(Error::Randomness)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
-    use pki::{PkiError, PrivateKey, SystemKeys};
+    use pki::SystemKeys;
 
     use super::*;
 
@@ -150,30 +117,5 @@ mod tests {
             break_it(&mut secret);
             assert!(Token::read(&secret).is_none(), "{number}");
         }
-    }
-
-    #[test]
-    fn tokens_are_random_and_use_the_whole_alphabet() {
-        let texts: Vec<String> = (0..200).map(|_| random_text(16, &SystemKeys).unwrap()).collect();
-        assert!(texts.iter().all(|text| is_text(text, 16)));
-        assert_eq!(texts.iter().collect::<BTreeSet<_>>().len(), texts.len());
-        assert_eq!(texts.concat().bytes().collect::<BTreeSet<_>>().len(), ALPHABET.len());
-    }
-
-    struct Stuck;
-
-    impl KeySource for Stuck {
-        fn new_key(&self) -> Result<PrivateKey, PkiError> {
-            SystemKeys.new_key()
-        }
-
-        fn new_serial(&self) -> Result<[u8; 16], PkiError> {
-            Ok([0xff; 16])
-        }
-    }
-
-    #[test]
-    fn without_randomness_there_is_no_token() {
-        assert_eq!(Token::new(ends(), &Stuck).unwrap_err().to_string(), "no randomness for a token");
     }
 }

@@ -12,18 +12,17 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Who writes, as managedFields name it. On any other Kubernetes it is the same.
-pub(super) const MANAGER: &str = "kube-controller-manager";
-
 /// The objects of one kind in one API.
-pub(super) struct Objects<K> {
+pub(crate) struct Objects<K> {
     watched: Watched<K>,
     client: Client,
+    /// Who writes, as managedFields name it.
+    manager: &'static str,
 }
 
 impl<K> Clone for Objects<K> {
     fn clone(&self) -> Self {
-        Self { watched: self.watched.clone(), client: self.client.clone() }
+        Self { watched: self.watched.clone(), client: self.client.clone(), manager: self.manager }
     }
 }
 
@@ -39,13 +38,14 @@ impl<K> Objects<K>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static,
 {
-    pub(super) fn watch(watches: &Watches) -> Self {
-        Self { watched: watches.of(), client: watches.client().clone() }
+    /// All objects of the kind, written in the name of `manager`.
+    pub(crate) fn watch(watches: &Watches, manager: &'static str) -> Self {
+        Self { watched: watches.of(), client: watches.client().clone(), manager }
     }
 
     /// Creates an object.
-    pub(super) async fn create(&self, object: &K) -> Result<K, Failure> {
-        let params = PostParams { field_manager: Some(MANAGER.into()), ..PostParams::default() };
+    pub(crate) async fn create(&self, object: &K) -> Result<K, Failure> {
+        let params = PostParams { field_manager: Some(self.manager.into()), ..PostParams::default() };
         let request = requests_for(object).create(&params, body(object)?).map_err(unsendable)?;
         let created: K = self.client.request(request).await?;
         self.watched.wrote(created.clone());
@@ -53,7 +53,7 @@ where
     }
 
     /// Creates many objects: one, then two, then four at a time, so that a refusal is met before it is met often.
-    pub(super) async fn create_all(&self, objects: &[K], mut created: impl FnMut(&K)) -> Result<(), Failure> {
+    pub(crate) async fn create_all(&self, objects: &[K], mut created: impl FnMut(&K)) -> Result<(), Failure> {
         let (mut rest, mut size) = (objects, 1);
         while !rest.is_empty() {
             let (batch, later) = rest.split_at(size.min(rest.len()));
@@ -74,13 +74,13 @@ where
     }
 
     /// Changes an object by a merge patch, if it is still the one that was looked at.
-    pub(super) async fn patch(&self, object: &K, mut change: Value) -> Result<K, Failure> {
+    pub(crate) async fn patch(&self, object: &K, mut change: Value) -> Result<K, Failure> {
         if !change["metadata"].is_object() {
             change["metadata"] = json!({});
         }
         change["metadata"]["uid"] = object.uid().into();
         change["metadata"]["resourceVersion"] = object.resource_version().into();
-        let params = PatchParams { field_manager: Some(MANAGER.into()), ..PatchParams::default() };
+        let params = PatchParams { field_manager: Some(self.manager.into()), ..PatchParams::default() };
         let request = requests_for(object).patch(&object.name_any(), &params, &Patch::Merge(change));
         let changed: K = self.client.request(request.map_err(unsendable)?).await?;
         self.watched.wrote(changed.clone());
@@ -88,8 +88,8 @@ where
     }
 
     /// Replaces an object, if it is still the one that was looked at.
-    pub(super) async fn replace(&self, object: &K) -> Result<K, Failure> {
-        let params = PostParams { field_manager: Some(MANAGER.into()), ..PostParams::default() };
+    pub(crate) async fn replace(&self, object: &K) -> Result<K, Failure> {
+        let params = PostParams { field_manager: Some(self.manager.into()), ..PostParams::default() };
         let request = requests_for(object).replace(&object.name_any(), &params, body(object)?);
         let changed: K = self.client.request(request.map_err(unsendable)?).await?;
         self.watched.wrote(changed.clone());
@@ -97,8 +97,8 @@ where
     }
 
     /// Writes the status of an object that was otherwise left as it was looked at.
-    pub(super) async fn report(&self, object: &K) -> Result<K, Failure> {
-        let params = PostParams { field_manager: Some(MANAGER.into()), ..PostParams::default() };
+    pub(crate) async fn report(&self, object: &K) -> Result<K, Failure> {
+        let params = PostParams { field_manager: Some(self.manager.into()), ..PostParams::default() };
         let request = requests_for(object).replace_subresource("status", &object.name_any(), &params, body(object)?);
         let changed: K = self.client.request(request.map_err(unsendable)?).await?;
         self.watched.wrote(changed.clone());
@@ -106,9 +106,9 @@ where
     }
 
     /// Changes entries of the status by a strategic merge patch, whatever others write there.
-    pub(super) async fn patch_status(&self, object: &K, status: Value) -> Result<K, Failure> {
+    pub(crate) async fn patch_status(&self, object: &K, status: Value) -> Result<K, Failure> {
         let change = json!({"metadata": {"uid": object.uid()}, "status": status});
-        let params = PatchParams { field_manager: Some(MANAGER.into()), ..PatchParams::default() };
+        let params = PatchParams { field_manager: Some(self.manager.into()), ..PatchParams::default() };
         let request =
             requests_for(object).patch_subresource("status", &object.name_any(), &params, &Patch::Strategic(change));
         let changed: K = self.client.request(request.map_err(unsendable)?).await?;
@@ -117,7 +117,7 @@ where
     }
 
     /// Deletes an object, unless that is under way.
-    pub(super) async fn delete(&self, object: &K, grace_seconds: Option<u32>) -> Result<(), Failure> {
+    pub(crate) async fn delete(&self, object: &K, grace_seconds: Option<u32>) -> Result<(), Failure> {
         if object.meta().deletion_timestamp.is_some() && grace_seconds.is_none() {
             return Ok(());
         }

@@ -1,0 +1,263 @@
+//! What to do next for a KubeadmConfig, and what is told of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use capi::bootstrap::{BootstrapTokenDiscovery, Discovery, KubeadmConfig, KubeadmConfigStatus};
+use capi::core::{Cluster, Machine};
+use capi::names::conditions;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use pki::{BootstrapToken, Certificate};
+
+use super::token::LIFETIME;
+use crate::cluster_api::conditions::{holds_since, judged, since};
+use crate::cluster_api::world::{is_leaving, is_paused};
+
+/// What a pass knows.
+pub(super) struct Observed {
+    pub(super) config: Arc<KubeadmConfig>,
+    pub(super) machine: Option<Arc<Machine>>,
+    pub(super) cluster: Option<Arc<Cluster>>,
+    /// The cluster's authority, as PEM.
+    pub(super) authority: Option<String>,
+    /// Whether the Secret with the data is there.
+    pub(super) has_data: bool,
+    pub(super) now: Timestamp,
+}
+
+/// One thing to do.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Make a token, and say how the cluster is found by it.
+    Discover(Discovery),
+    /// Write the data.
+    Data,
+    /// Let the token live on.
+    Refresh(BootstrapToken),
+}
+
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step>,
+    pub(super) status: Option<KubeadmConfigStatus>,
+    /// When the token has to be refreshed.
+    pub(super) again: Option<Duration>,
+}
+
+/// Decides. Pure.
+pub(super) fn plan(observed: &Observed) -> Plan {
+    let config = &observed.config;
+    if is_paused(&**config, observed.cluster.as_deref()) || is_leaving(&**config) {
+        return Plan { steps: Vec::new(), status: config.status.clone(), again: None };
+    }
+    match obstacle(observed) {
+        Some((reason, message)) => {
+            Plan { steps: Vec::new(), status: Some(report(observed, Some((reason, message)))), again: None }
+        }
+        None => joining(observed),
+    }
+}
+
+/// What a machine's data has to wait for.
+fn obstacle(observed: &Observed) -> Option<(&'static str, String)> {
+    let spec = &observed.config.spec;
+    if spec.init_configuration.is_some() || spec.cluster_configuration.is_some() && spec.join_configuration.is_none() {
+        return Some(("Unsupported", "machines that carry a control plane are not made here".into()));
+    }
+    if spec.format.as_deref().is_some_and(|format| format != "cloud-config") {
+        return Some(("Unsupported", "only cloud-config is written here".into()));
+    }
+    let Some(cluster) = observed.cluster.as_ref().filter(|_| observed.machine.is_some()) else {
+        return Some(("WaitingForOwner", "no machine of a cluster owns it yet".into()));
+    };
+    if !cluster.status.as_ref().is_some_and(|status| status.infrastructure_ready) {
+        return Some(("WaitingForClusterInfrastructure", "the cluster's infrastructure is not ready yet".into()));
+    }
+    if !cluster.is_control_plane_initialized() {
+        return Some(("WaitingForControlPlaneAvailable", "the control plane has not answered yet".into()));
+    }
+    if observed.authority.is_none() || endpoint(cluster).is_none() {
+        return Some((
+            "WaitingForControlPlaneAvailable",
+            "the cluster's authority or endpoint is not known yet".into(),
+        ));
+    }
+    None
+}
+
+fn endpoint(cluster: &Cluster) -> Option<String> {
+    let endpoint = cluster.spec.control_plane_endpoint.as_ref().filter(|known| !known.host.is_empty())?;
+    let host = if endpoint.host.contains(':') { format!("[{}]", endpoint.host) } else { endpoint.host.clone() };
+    Some(format!("{host}:{}", endpoint.port))
+}
+
+fn joining(observed: &Observed) -> Plan {
+    let Some(token) = token(&observed.config) else {
+        let discovery = discovery(observed).map(Step::Discover);
+        return Plan { steps: discovery.into_iter().collect(), status: Some(report(observed, None)), again: None };
+    };
+    let mut steps = Vec::new();
+    if !observed.has_data {
+        steps.push(Step::Data);
+    }
+    let joined = observed.machine.as_ref().is_some_and(|machine| {
+        is_leaving(&**machine) || machine.status.as_ref().is_some_and(|status| status.node_ref.is_some())
+    });
+    let half = Duration::from_secs(LIFETIME.as_secs().unsigned_abs() / 2);
+    // It was written when the data was; a pass at any later time keeps it alive, and they come in time.
+    let fresh = observed
+        .config
+        .status
+        .as_ref()
+        .and_then(|status| holds_since(&status.conditions, conditions::DATA_SECRET_AVAILABLE));
+    let age = fresh.map_or(0, |since| observed.now.duration_since(since).as_secs());
+    if !joined && age >= i64::try_from(half.as_secs()).unwrap_or(0) {
+        steps.push(Step::Refresh(token));
+    }
+    Plan { steps, status: Some(report(observed, None)), again: (!joined).then_some(half) }
+}
+
+fn token(config: &KubeadmConfig) -> Option<BootstrapToken> {
+    let discovery = config.spec.join_configuration.as_ref()?.discovery.as_ref()?;
+    let (id, secret) = discovery.bootstrap_token.as_ref()?.token.split_once('.')?;
+    BootstrapToken::from_parts(id, secret)
+}
+
+/// How the cluster is found, but for the token; what the user said of it stays.
+fn discovery(observed: &Observed) -> Option<Discovery> {
+    let given =
+        observed.config.spec.join_configuration.as_ref().and_then(|join| join.discovery.clone()).unwrap_or_default();
+    let mut found = given.bootstrap_token.clone().unwrap_or_default();
+    found.api_server_endpoint = found.api_server_endpoint.or(endpoint(observed.cluster.as_ref()?));
+    if found.ca_cert_hashes.is_empty() {
+        let authorities = Certificate::all_from_pem(observed.authority.as_ref()?).ok()?;
+        found.ca_cert_hashes = authorities.iter().map(|authority| authority.public_key().pin()).collect();
+    }
+    let bootstrap_token = Some(BootstrapTokenDiscovery { token: String::new(), ..found });
+    Some(Discovery { bootstrap_token, ..given })
+}
+
+fn report(observed: &Observed, obstacle: Option<(&str, String)>) -> KubeadmConfigStatus {
+    let config = &observed.config;
+    let before = config.status.clone().unwrap_or_default();
+    let ready = before.ready || observed.has_data && token(config).is_some();
+    let (reason, message) = obstacle.unwrap_or(("Working", "the data is being made".into()));
+    let verdicts = vec![
+        judged(conditions::READY, ready, reason, message.clone()),
+        judged(conditions::DATA_SECRET_AVAILABLE, ready, reason, message),
+    ];
+    KubeadmConfigStatus {
+        observed_generation: config.metadata.generation,
+        ready,
+        data_secret_name: ready.then(|| config.name_any()),
+        failure_reason: None,
+        failure_message: None,
+        conditions: since(&before.conditions, verdicts, observed.now),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const CA: &str = include_str!("../../../../pki/fixtures/rsa-ca.crt");
+    const TOKEN: &str = "abcdef.0123456789abcdef";
+
+    fn observed(spec: Value, status: Value) -> Observed {
+        let cluster = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Cluster", "metadata": {"name": "c"},
+            "spec": {"controlPlaneEndpoint": {"host": "10.0.0.1", "port": 6443}},
+            "status": {"infrastructureReady": true, "conditions": [{"type": conditions::CONTROL_PLANE_INITIALIZED, "status": "True"}]},
+        });
+        let machine = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine", "metadata": {"name": "m"},
+            "spec": {"clusterName": "c", "infrastructureRef": {}},
+        });
+        let config = json!({
+            "apiVersion": "bootstrap.cluster.x-k8s.io/v1beta1", "kind": "KubeadmConfig", "metadata": {"name": "m"},
+            "spec": spec, "status": status,
+        });
+        Observed {
+            config: Arc::new(serde_json::from_value(config).unwrap()),
+            machine: Some(Arc::new(serde_json::from_value(machine).unwrap())),
+            cluster: Some(Arc::new(serde_json::from_value(cluster).unwrap())),
+            authority: Some(CA.to_owned()),
+            has_data: false,
+            now: "2026-01-01T01:00:00Z".parse().unwrap(),
+        }
+    }
+
+    fn with_token() -> Value {
+        json!({"joinConfiguration": {"discovery": {"bootstrapToken": {"token": TOKEN}}}})
+    }
+
+    #[test]
+    fn a_token_is_made_then_the_data() {
+        let first = plan(&observed(json!({"joinConfiguration": {"nodeRegistration": {"name": "x"}}}), json!({})));
+        let [Step::Discover(discovery)] = first.steps.as_slice() else { panic!("{:?}", first.steps) };
+        let found = discovery.bootstrap_token.as_ref().unwrap();
+        assert_eq!(found.api_server_endpoint.as_deref(), Some("10.0.0.1:6443"));
+        assert!(found.ca_cert_hashes[0].starts_with("sha256:984a1e17"), "{:?}", found.ca_cert_hashes);
+
+        let mut known = observed(with_token(), json!({}));
+        assert!(matches!(plan(&known).steps.as_slice(), [Step::Data]));
+        known.has_data = true;
+        let done = plan(&known);
+        assert!(done.steps.is_empty());
+        let status = done.status.unwrap();
+        assert_eq!((status.ready, status.data_secret_name.as_deref()), (true, Some("m")));
+    }
+
+    #[test]
+    fn a_token_lives_until_its_machine_has_joined() {
+        let status = |since: &str| {
+            json!({"ready": true, "conditions": [
+            {"type": conditions::DATA_SECRET_AVAILABLE, "status": "True", "lastTransitionTime": since}]})
+        };
+        for (since, joined, refreshed, again) in [
+            ("2026-01-01T00:59:00Z", false, false, true),
+            ("2026-01-01T00:50:00Z", false, true, true),
+            ("2026-01-01T00:50:00Z", true, false, false),
+        ] {
+            let mut known = observed(with_token(), status(since));
+            known.has_data = true;
+            if joined {
+                let mut machine = (**known.machine.as_ref().unwrap()).clone();
+                machine.status = serde_json::from_value(json!({"nodeRef": {"name": "m"}})).unwrap();
+                known.machine = Some(Arc::new(machine));
+            }
+            let plan = plan(&known);
+            assert_eq!(
+                matches!(plan.steps.as_slice(), [Step::Refresh(token)] if token.id == "abcdef"),
+                refreshed,
+                "{since}"
+            );
+            assert_eq!(plan.again.is_some(), again, "{since}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let mut lonely = observed(json!({}), json!({}));
+        lonely.machine = None;
+        let mut early = observed(json!({}), json!({}));
+        let mut cluster = (**early.cluster.as_ref().unwrap()).clone();
+        cluster.status = None;
+        early.cluster = Some(Arc::new(cluster));
+        let mut blind = observed(json!({}), json!({}));
+        blind.authority = None;
+        for (known, reason) in [
+            (lonely, "WaitingForOwner"),
+            (early, "WaitingForClusterInfrastructure"),
+            (blind, "WaitingForControlPlaneAvailable"),
+            (observed(json!({"initConfiguration": {}}), json!({})), "Unsupported"),
+            (observed(json!({"format": "ignition"}), json!({})), "Unsupported"),
+        ] {
+            let plan = plan(&known);
+            assert!(plan.steps.is_empty());
+            assert_eq!(plan.status.unwrap().conditions[0].reason.as_deref(), Some(reason));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! MachineHealthChecks: machines whose nodes are lost are deleted, and whoever owns them replaces them.
+
+mod plan;
+
+use std::sync::Arc;
+
+use capi::core::{Machine, MachineHealthCheck};
+use kube::ResourceExt;
+use kube::core::{Selector, SelectorExt};
+use runtime::events::News;
+use runtime::{Failure, Key, Next, Queue, Reconcile};
+
+use super::world::World;
+use crate::controller::Controller;
+use crate::workloads::rounding::until;
+use plan::{Observed, Target, plan};
+
+const BY: &str = "machinehealthcheck-controller";
+
+/// The controller of MachineHealthChecks.
+pub(super) struct Checks {
+    world: Arc<World>,
+}
+
+impl Checks {
+    pub(super) fn new(world: &Arc<World>) -> Self {
+        Self { world: Arc::clone(world) }
+    }
+
+    async fn observe(&self, check: &Arc<MachineHealthCheck>) -> Result<Observed, Failure> {
+        let world = &self.world;
+        let namespace = check.namespace().unwrap_or_default();
+        let cluster = world.cluster(&namespace, &check.spec.cluster_name);
+        let mut targets = Vec::new();
+        for machine in world.machines.in_namespace(&namespace).into_iter().filter(|machine| looks_after(check, machine))
+        {
+            let joined = machine.status.as_ref().is_some_and(|status| status.node_ref.is_some());
+            let node = match (&machine.spec.provider_id, joined) {
+                (Some(id), true) => {
+                    let cluster = Key::new(&namespace, &check.spec.cluster_name);
+                    if let Some(tenant) = world.tenants.get(&cluster).await? {
+                        // A node that is not known yet is not lost.
+                        tenant.nodes().synced().await;
+                    }
+                    world.tenants.node(&cluster, id).await?
+                }
+                _ => None,
+            };
+            targets.push(Target { machine, node });
+        }
+        Ok(Observed { check: Arc::clone(check), cluster, targets, now: world.now() })
+    }
+}
+
+fn looks_after(check: &MachineHealthCheck, machine: &Machine) -> bool {
+    let selector = Selector::try_from(check.spec.selector.clone());
+    machine.spec.cluster_name == check.spec.cluster_name
+        && selector.is_ok_and(|chosen| chosen.matches(machine.labels()))
+}
+
+impl Reconcile for Checks {
+    async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
+        let world = &self.world;
+        let Some(check) = world.checks.get(key) else { return Ok(Next::Rest) };
+        let observed = self.observe(&check).await?;
+        let plan = plan(&observed);
+        for (machine, reason) in &plan.lost {
+            let note = format!("Machine {} is replaced: {reason}", machine.name_any());
+            world.events.tell(&**machine, News::warning(BY, "MachineMarkedUnhealthy", note));
+            world.machines.delete(machine, None).await?;
+        }
+        if plan.status != check.status {
+            world.checks.report(&MachineHealthCheck { status: plan.status, ..(*check).clone() }).await?;
+        }
+        Ok(plan.due.map_or(Next::Rest, |at| Next::After(until(at, observed.now) + std::time::Duration::from_secs(1))))
+    }
+}
+
+impl Controller for Checks {
+    const NAME: &'static str = "capi-machinehealthcheck";
+
+    fn subscribe(&self, queue: &Queue) {
+        let world = &self.world;
+        world.checks.queue_each(queue);
+        let checks = world.checks.clone();
+        world.machines.queue_mapped(queue, move |machine| {
+            let here = checks.in_namespace(&machine.namespace().unwrap_or_default());
+            here.into_iter()
+                .filter(|check| looks_after(check, machine))
+                .map(|check| Key::of(&*check))
+                .collect::<Vec<_>>()
+        });
+        let (checks, queue) = (world.checks.clone(), queue.clone());
+        world.tenants.on_node(move |cluster, _| {
+            let here = checks.in_namespace(&cluster.namespace);
+            here.iter()
+                .filter(|check| check.spec.cluster_name == cluster.name)
+                .for_each(|check| queue.add(Key::of(&**check)));
+        });
+    }
+}

@@ -1,0 +1,197 @@
+//! Machines: what they boot and stand on, the node they become, and how they go.
+
+mod cloned;
+mod drain;
+mod plan;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use capi::core::{Cluster, Machine};
+use capi::names::finalizers::MACHINE;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::{Api, ResourceExt};
+use runtime::{Failure, Key, Next, Queue, Reconcile, Retry};
+use serde_json::json;
+
+use super::external;
+use super::world::{World, is_leaving, released};
+use crate::controller::Controller;
+use plan::{Observed, Step, plan};
+
+/// How soon a node that is being emptied is looked at again.
+const DRAIN_AGAIN: Duration = Duration::from_millis(500);
+
+/// The controller of Machines.
+pub(super) struct Machines {
+    world: Arc<World>,
+}
+
+impl Machines {
+    pub(super) fn new(world: &Arc<World>) -> Self {
+        Self { world: Arc::clone(world) }
+    }
+
+    async fn observe(&self, machine: &Arc<Machine>) -> Result<Observed, Failure> {
+        let world = &self.world;
+        let namespace = machine.namespace().unwrap_or_default();
+        let cluster = world.cluster(&namespace, &machine.spec.cluster_name);
+        let set = Key::of_controller::<capi::core::MachineSet>(&**machine).and_then(|key| world.sets.get(&key));
+        let bootstrap = match &machine.spec.bootstrap.config_ref {
+            Some(reference) => world.externals.get(&namespace, reference).await?,
+            None => None,
+        };
+        let infrastructure = world.externals.get(&namespace, &machine.spec.infrastructure_ref).await?;
+        let node = self.node(machine, cluster.as_deref()).await?;
+        Ok(Observed { machine: Arc::clone(machine), cluster, set, bootstrap, infrastructure, node, now: world.now() })
+    }
+
+    async fn node(&self, machine: &Machine, cluster: Option<&Cluster>) -> Result<Option<Arc<Node>>, Failure> {
+        let ready = cluster.filter(|cluster| cluster.is_control_plane_initialized());
+        let Some((cluster, provider_id)) = ready.zip(machine.spec.provider_id.as_ref()) else { return Ok(None) };
+        match self.world.tenants.node(&Key::of(cluster), provider_id).await {
+            // A machine goes whether its cluster can be reached or not.
+            Err(_) if is_leaving(machine) => Ok(None),
+            found => found,
+        }
+    }
+
+    /// Does one step. Tells when to look again, if it is not done.
+    async fn act(&self, observed: &Observed, step: Step) -> Result<Option<Duration>, Failure> {
+        let world = &self.world;
+        let machine = &observed.machine;
+        match step {
+            Step::Change(change) => drop(world.machines.patch(machine, change).await?),
+            Step::Clone { template, name } => {
+                let namespace = machine.namespace().unwrap_or_default();
+                let Some(found) = world.externals.read(&namespace, &template).await? else {
+                    let message = format!("the template {template:?} of machine {name} is not there");
+                    return Err(Failure::new(Retry::Backoff, "TemplateMissing", message));
+                };
+                world.externals.create(&cloned::clone_of(&found, &template, machine)).await?;
+            }
+            Step::Own(object) => {
+                let owner = json!(crate::workloads::template::owned_by(&**machine).first());
+                if let Some(change) = external::owning(&object, &machine.spec.cluster_name, owner) {
+                    world.externals.patch(&object, change).await?;
+                }
+            }
+            Step::MarkNode(node, change) => {
+                if let Some(tenant) = world.tenants.get(&cluster_key(machine)).await? {
+                    let nodes: Api<Node> = Api::all(tenant.client.clone());
+                    nodes.patch(&node.name_any(), &PatchParams::default(), &Patch::Merge(change)).await?;
+                }
+            }
+            Step::Drain(node) => {
+                let Some(tenant) = world.tenants.get(&cluster_key(machine)).await? else { return Ok(None) };
+                return match drain::drain(&tenant.client, &node).await? {
+                    0 => {
+                        let status = plan::drained(observed);
+                        world.machines.report(&Machine { status: Some(status), ..(**machine).clone() }).await?;
+                        Ok(None)
+                    }
+                    _ => Ok(Some(DRAIN_AGAIN)),
+                };
+            }
+            Step::Delete(object) => world.externals.delete(&object).await?,
+            Step::DeleteNode(name) => self.delete_node(observed, &name).await?,
+            Step::Release => {
+                let change = json!({"metadata": {"finalizers": released(&**machine, MACHINE)}});
+                drop(world.machines.patch(machine, change).await?);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Deletes the Node of a machine that is gone. A tenant that does not answer is not asked forever.
+    async fn delete_node(&self, observed: &Observed, name: &str) -> Result<(), Failure> {
+        let machine = &observed.machine;
+        let Some(tenant) = self.world.tenants.get(&cluster_key(machine)).await? else { return Ok(()) };
+        let nodes: Api<Node> = Api::all(tenant.client.clone());
+        match nodes.delete(name, &DeleteParams::default()).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            Err(error) if plan::is_node_given_up(observed) => {
+                tracing::warn!(node = name, %error, "a node stays behind");
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Reconcile for Machines {
+    async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
+        let Some(machine) = self.world.machines.get(key) else { return Ok(Next::Rest) };
+        let observed = self.observe(&machine).await?;
+        let plan = plan(&observed);
+        let is_changed = plan.steps.iter().any(|step| matches!(step, Step::Change(_) | Step::Release));
+        let is_draining = plan.steps.iter().any(|step| matches!(step, Step::Drain(_)));
+        if is_draining && plan.status != machine.status {
+            // When it began is on record before it begins; the change leads to the next pass.
+            self.world.machines.report(&Machine { status: plan.status, ..(*machine).clone() }).await?;
+            return Ok(Next::Rest);
+        }
+        let mut again = None;
+        for step in plan.steps {
+            again = self.act(&observed, step).await?.or(again);
+        }
+        if !is_changed && !is_draining && plan.status != machine.status {
+            self.world.machines.report(&Machine { status: plan.status, ..(*machine).clone() }).await?;
+        }
+        Ok(again.map_or(Next::Rest, Next::After))
+    }
+}
+
+impl Controller for Machines {
+    const NAME: &'static str = "capi-machine";
+    const WORKERS: usize = 32;
+
+    fn subscribe(&self, queue: &Queue) {
+        let world = &self.world;
+        world.machines.queue_each(queue);
+        let machines = world.machines.clone();
+        world.clusters.queue_mapped(queue, move |cluster| {
+            let name = cluster.name_any();
+            let here = machines.in_namespace(&cluster.namespace().unwrap_or_default());
+            here.into_iter().filter(|one| one.spec.cluster_name == name).map(|one| Key::of(&*one)).collect::<Vec<_>>()
+        });
+        let (machines, queued) = (world.machines.clone(), queue.clone());
+        world.externals.on_change(move |object| {
+            // Whatever is made for a machine has its name.
+            let key = Key::of(object);
+            if machines.get(&key).is_some() {
+                queued.add(key);
+            }
+            if let Some(owner) = Key::of_controller::<Machine>(object) {
+                queued.add(owner);
+            }
+        });
+        let (machines, queued) = (world.machines.clone(), queue.clone());
+        world.tenants.on_node(move |cluster, node| {
+            let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref());
+            let here = machines.in_namespace(&cluster.namespace);
+            let belongs = |machine: &&Arc<Machine>| {
+                machine.spec.cluster_name == cluster.name && id.is_some() && machine.spec.provider_id.as_ref() == id
+            };
+            here.iter().filter(belongs).for_each(|machine| queued.add(Key::of(&**machine)));
+        });
+    }
+}
+
+fn cluster_key(machine: &Machine) -> Key {
+    Key::new(machine.namespace().unwrap_or_default(), &machine.spec.cluster_name)
+}
+
+/// A duration as users write it.
+pub(super) fn duration(text: Option<&str>) -> Option<jiff::SignedDuration> {
+    let parsed = kernel::duration::GoDuration::parse(text?).ok()?;
+    Some(jiff::SignedDuration::from_nanos(parsed.0))
+}
+
+/// A moment later by so much.
+pub(super) fn later(time: Timestamp, by: jiff::SignedDuration) -> Timestamp {
+    time.saturating_add(by).unwrap_or(Timestamp::MAX)
+}

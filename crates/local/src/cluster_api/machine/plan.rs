@@ -1,0 +1,328 @@
+//! What to do next for a Machine, and what is told of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use capi::core::{Cluster, Machine, MachineDeletion, MachineSet, MachineStatus, NodeInfo};
+use capi::names::{annotations, conditions, finalizers::MACHINE, labels, phases};
+use capi::{Condition, ConditionStatus, MachineAddress, ObjectReference};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::DynamicObject;
+use kube::{Resource, ResourceExt};
+use serde_json::{Value, json};
+
+use super::{duration, later};
+use crate::cluster_api::conditions::{judged, since};
+use crate::cluster_api::external::{field, says, text};
+use crate::cluster_api::world::{held, is_held, is_leaving, is_paused};
+
+/// How long removing a Node is tried where nothing else is said.
+const NODE_DELETION: SignedDuration = SignedDuration::from_secs(10);
+/// Labels of a machine that its Node gets too.
+const NODE_LABELS: [&str; 3] = ["node-role.kubernetes.io", "node-restriction.kubernetes.io", "node.cluster.x-k8s.io"];
+
+/// What a pass knows.
+pub(super) struct Observed {
+    pub(super) machine: Arc<Machine>,
+    pub(super) cluster: Option<Arc<Cluster>>,
+    pub(super) set: Option<Arc<MachineSet>>,
+    pub(super) bootstrap: Option<Arc<DynamicObject>>,
+    pub(super) infrastructure: Option<Arc<DynamicObject>>,
+    pub(super) node: Option<Arc<Node>>,
+    pub(super) now: Timestamp,
+}
+
+/// One thing to do.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// A merge patch of the Machine itself.
+    Change(Value),
+    /// Make what a template describes, for the machine of this name.
+    Clone {
+        template: ObjectReference,
+        name: String,
+    },
+    Own(Arc<DynamicObject>),
+    /// A merge patch of the Node.
+    MarkNode(Arc<Node>, Value),
+    Drain(Arc<Node>),
+    Delete(Arc<DynamicObject>),
+    DeleteNode(String),
+    Release,
+}
+
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step>,
+    pub(super) status: Option<MachineStatus>,
+}
+
+/// Decides. Pure.
+pub(super) fn plan(observed: &Observed) -> Plan {
+    let machine = &observed.machine;
+    if is_paused(&**machine, observed.cluster.as_deref()) {
+        return Plan { steps: Vec::new(), status: machine.status.clone() };
+    }
+    let steps = match is_leaving(&**machine) {
+        true if is_held(&**machine, MACHINE) => removal(observed),
+        true => Vec::new(),
+        false => completion(observed).map_or_else(|| making(observed), |change| vec![Step::Change(change)]),
+    };
+    Plan { steps, status: Some(report(observed)) }
+}
+
+/// What every Machine has, and one that a user made may lack.
+fn completion(observed: &Observed) -> Option<Value> {
+    let machine = &observed.machine;
+    let mut change = json!({});
+    if !is_held(&**machine, MACHINE) {
+        change["metadata"]["finalizers"] = json!(held(&**machine, MACHINE));
+    }
+    if machine.labels().get(labels::CLUSTER_NAME) != Some(&machine.spec.cluster_name) {
+        change["metadata"]["labels"][labels::CLUSTER_NAME] = machine.spec.cluster_name.clone().into();
+    }
+    if machine.owner_references().is_empty()
+        && let Some(owner) = observed.cluster.as_ref().and_then(|cluster| cluster.owner_ref(&()))
+    {
+        change["metadata"]["ownerReferences"] = json!([owner]);
+    }
+    (change != json!({})).then_some(change)
+}
+
+fn making(observed: &Observed) -> Vec<Step> {
+    let machine = &observed.machine;
+    let status = machine.status.clone().unwrap_or_default();
+    let mut steps = Vec::new();
+    let template = observed.set.as_ref().map(|set| &set.spec.template.spec);
+    let clone = |template: Option<&ObjectReference>| {
+        template.map(|template| Step::Clone { template: template.clone(), name: machine.name_any() })
+    };
+    match &observed.bootstrap {
+        Some(object) => steps.push(Step::Own(Arc::clone(object))),
+        None if machine.spec.bootstrap.config_ref.is_some() && !status.bootstrap_ready => {
+            steps.extend(clone(template.and_then(|template| template.bootstrap.config_ref.as_ref())));
+        }
+        None => {}
+    }
+    match &observed.infrastructure {
+        Some(object) => steps.push(Step::Own(Arc::clone(object))),
+        None if !status.infrastructure_ready => {
+            steps.extend(clone(template.map(|template| &template.infrastructure_ref)))
+        }
+        None => {}
+    }
+    let mut change = json!({});
+    let data = observed.bootstrap.as_ref().and_then(|object| text(object, "/status/dataSecretName"));
+    if let Some(data) = data.filter(|_| machine.spec.bootstrap.data_secret_name.is_none()) {
+        change["spec"]["bootstrap"]["dataSecretName"] = data.into();
+    }
+    let ready = observed.infrastructure.as_ref().filter(|object| is_ready(object));
+    for (name, pointer, known) in [
+        ("providerID", "/spec/providerID", &machine.spec.provider_id),
+        ("failureDomain", "/spec/failureDomain", &machine.spec.failure_domain),
+    ] {
+        if let Some(found) =
+            ready.and_then(|object| text(object, pointer)).filter(|found| known.as_ref() != Some(found))
+        {
+            change["spec"][name] = found.into();
+        }
+    }
+    if change != json!({}) {
+        steps.push(Step::Change(change));
+    }
+    if let Some(node) = &observed.node
+        && let Some(change) = marks(machine, node)
+    {
+        steps.push(Step::MarkNode(Arc::clone(node), change));
+    }
+    steps
+}
+
+/// What a Node is told of its machine.
+fn marks(machine: &Machine, node: &Node) -> Option<Value> {
+    let owner = machine.owner_references().iter().find(|owner| owner.controller == Some(true));
+    let mut wanted = BTreeMap::from([
+        (annotations::NODE_CLUSTER_NAME, machine.spec.cluster_name.clone()),
+        (annotations::NODE_CLUSTER_NAMESPACE, machine.namespace().unwrap_or_default()),
+        (annotations::NODE_MACHINE, machine.name_any()),
+    ]);
+    wanted.extend(owner.map(|owner| (annotations::NODE_OWNER_KIND, owner.kind.clone())));
+    wanted.extend(owner.map(|owner| (annotations::NODE_OWNER_NAME, owner.name.clone())));
+    wanted.retain(|name, value| node.annotations().get(*name) != Some(value));
+    let is_for_node = |name: &str| {
+        let prefix = name.split_once('/').map_or("", |(prefix, _)| prefix);
+        NODE_LABELS
+            .iter()
+            .any(|known| prefix == *known || prefix.strip_suffix(known).is_some_and(|rest| rest.ends_with('.')))
+    };
+    let labels =
+        machine.labels().iter().filter(|(name, value)| is_for_node(name) && node.labels().get(*name) != Some(*value));
+    let labels: BTreeMap<_, _> = labels.collect();
+    (!wanted.is_empty() || !labels.is_empty()).then(|| json!({"metadata": {"annotations": wanted, "labels": labels}}))
+}
+
+/// The node is emptied, the machine goes, then what it booted, then its Node.
+fn removal(observed: &Observed) -> Vec<Step> {
+    let machine = &observed.machine;
+    // Nothing is moved elsewhere in a cluster that goes as a whole.
+    let cluster_stays = observed.cluster.as_ref().is_some_and(|cluster| !is_leaving(&**cluster));
+    if let Some(node) = observed.node.as_ref().filter(|_| cluster_stays && must_drain(observed)) {
+        return vec![Step::Drain(Arc::clone(node))];
+    }
+    if let Some(object) = &observed.infrastructure {
+        return if is_leaving(&**object) { Vec::new() } else { vec![Step::Delete(Arc::clone(object))] };
+    }
+    if let Some(object) = &observed.bootstrap {
+        return if is_leaving(&**object) { Vec::new() } else { vec![Step::Delete(Arc::clone(object))] };
+    }
+    let node = machine.status.as_ref().and_then(|status| status.node_ref.as_ref()?.name.clone());
+    let mut steps: Vec<Step> = node.filter(|_| cluster_stays).map(Step::DeleteNode).into_iter().collect();
+    steps.push(Step::Release);
+    steps
+}
+
+fn must_drain(observed: &Observed) -> bool {
+    let machine = &observed.machine;
+    let status = machine.status.clone().unwrap_or_default();
+    let begun = status.deletion.as_ref().and_then(|deletion| deletion.node_drain_start_time.as_ref());
+    let limit = duration(machine.spec.node_drain_timeout.as_deref()).filter(|limit| !limit.is_zero());
+    let is_over = begun.zip(limit).is_some_and(|(begun, limit)| later(begun.0, limit) <= observed.now);
+    let is_done = Condition::holds(&status.conditions, conditions::DRAINING_SUCCEEDED);
+    !machine.annotations().contains_key(annotations::EXCLUDE_NODE_DRAINING)
+        && !is_done
+        && !is_over
+        && observed.infrastructure.as_ref().is_some_and(|object| !is_leaving(&**object))
+}
+
+/// Whether a tenant that does not answer has had time enough to remove a Node.
+pub(super) fn is_node_given_up(observed: &Observed) -> bool {
+    let asked = observed.machine.metadata.deletion_timestamp.as_ref().map_or(observed.now, |time| time.0);
+    let limit = duration(observed.machine.spec.node_deletion_timeout.as_deref()).unwrap_or(NODE_DELETION);
+    !limit.is_zero() && later(asked, limit) <= observed.now
+}
+
+/// Contract v1beta1, or v1beta2 where a provider has gone on to it.
+fn is_ready(object: &DynamicObject) -> bool {
+    says(object, "/status/ready") || says(object, "/status/initialization/provisioned")
+}
+
+fn report(observed: &Observed) -> MachineStatus {
+    let machine = &observed.machine;
+    let before = machine.status.clone().unwrap_or_default();
+    let infrastructure = observed.infrastructure.as_deref();
+    let bootstrap_ready = before.bootstrap_ready || machine.spec.bootstrap.data_secret_name.is_some();
+    let infrastructure_ready =
+        before.infrastructure_ready || infrastructure.is_some_and(is_ready) && machine.spec.provider_id.is_some();
+    let addresses: Option<Vec<MachineAddress>> =
+        infrastructure.and_then(|object| serde_json::from_value(field(object, "/status/addresses")?.clone()).ok());
+    let lost = infrastructure.is_none() && before.infrastructure_ready && !is_leaving(&**machine);
+    let failure = match infrastructure.and_then(|object| text(object, "/status/failureReason")) {
+        Some(reason) => Some((reason, infrastructure.and_then(|object| text(object, "/status/failureMessage")))),
+        None if lost => {
+            Some(("InvalidConfiguration".into(), Some("its infrastructure was deleted by somebody else".into())))
+        }
+        None => None,
+    };
+    let node_ref = observed
+        .node
+        .as_ref()
+        .map(|node| ObjectReference { uid: node.uid(), ..ObjectReference::new("v1", "Node", &node.name_any()) });
+    let node_ref = node_ref.or(before.node_ref);
+    let phase = match () {
+        () if is_leaving(&**machine) => phases::DELETING,
+        () if failure.is_some() => phases::FAILED,
+        () if node_ref.is_some() && infrastructure_ready => phases::RUNNING,
+        () if infrastructure_ready => phases::PROVISIONED,
+        () if bootstrap_ready => phases::PROVISIONING,
+        () => phases::PENDING,
+    };
+    let draining = is_leaving(&**machine) && observed.node.is_some() && must_drain(observed);
+    let begun = before.deletion.as_ref().and_then(|deletion| deletion.node_drain_start_time.clone());
+    let deletion = (draining || begun.is_some()).then(|| MachineDeletion {
+        node_drain_start_time: begun.or(Some(Time(observed.now))),
+        wait_for_node_volume_detach_start_time: None,
+    });
+    let (failure_reason, failure_message) = failure.map_or((None, None), |(reason, message)| (Some(reason), message));
+    let verdicts =
+        verdicts(observed, bootstrap_ready, infrastructure_ready, node_ref.is_some(), draining, &before.conditions);
+    MachineStatus {
+        observed_generation: machine.metadata.generation,
+        last_updated: match before.phase.as_deref() == Some(phase) {
+            true => before.last_updated,
+            false => Some(Time(observed.now)),
+        },
+        phase: Some(phase.to_owned()),
+        bootstrap_ready,
+        infrastructure_ready,
+        node_ref,
+        node_info: observed.node.as_deref().and_then(node_info).or(before.node_info),
+        addresses: addresses.unwrap_or(before.addresses),
+        failure_reason,
+        failure_message,
+        deletion,
+        conditions: since(&before.conditions, verdicts, observed.now),
+    }
+}
+
+fn verdicts(
+    observed: &Observed,
+    bootstrap_ready: bool,
+    infrastructure_ready: bool,
+    joined: bool,
+    draining: bool,
+    before: &[Condition],
+) -> Vec<Condition> {
+    let ready = observed.node.as_ref().and_then(|node| {
+        let conditions = node.status.as_ref()?.conditions.as_ref()?;
+        conditions.iter().find(|condition| condition.type_ == "Ready").map(|condition| condition.status.clone())
+    });
+    let healthy = ready.as_deref() == Some("True");
+    let (node_reason, node_message) = match (&observed.node, joined) {
+        (None, false) => ("WaitingForNodeRef", "its node has not joined yet".to_owned()),
+        (None, true) => ("NodeNotFound", "its node is gone".to_owned()),
+        (Some(_), _) => {
+            ("NodeConditionsFailed", format!("its node says Ready is {}", ready.as_deref().unwrap_or("nothing")))
+        }
+    };
+    let bootstrap = "its bootstrap data is not there yet";
+    let infrastructure = "its infrastructure is not ready yet";
+    let summary = match (bootstrap_ready, infrastructure_ready) {
+        (false, _) => ("WaitingForDataSecret", bootstrap.to_owned()),
+        (true, false) => ("WaitingForInfrastructure", infrastructure.to_owned()),
+        (true, true) => (node_reason, node_message.clone()),
+    };
+    let all = bootstrap_ready && infrastructure_ready && healthy && !is_leaving(&*observed.machine);
+    let mut verdicts = vec![
+        judged(conditions::READY, all, summary.0, summary.1),
+        judged(conditions::BOOTSTRAP_READY, bootstrap_ready, "WaitingForDataSecret", bootstrap),
+        judged(conditions::INFRASTRUCTURE_READY, infrastructure_ready, "WaitingForInfrastructure", infrastructure),
+        judged(conditions::NODE_HEALTHY, healthy, node_reason, node_message),
+    ];
+    if draining {
+        verdicts.push(judged(conditions::DRAINING_SUCCEEDED, false, "Draining", "its node is being emptied"));
+    } else if let Some(known) = before.iter().find(|known| known.type_ == conditions::DRAINING_SUCCEEDED) {
+        verdicts.push(known.clone());
+    }
+    verdicts
+}
+
+/// The status of a machine whose node is empty now.
+pub(super) fn drained(observed: &Observed) -> MachineStatus {
+    let mut status = report(observed);
+    for condition in status.conditions.iter_mut().filter(|known| known.type_ == conditions::DRAINING_SUCCEEDED) {
+        condition.status = ConditionStatus::True;
+        condition.last_transition_time = Some(Time(observed.now));
+        (condition.reason, condition.message, condition.severity) = (None, None, None);
+    }
+    status
+}
+
+fn node_info(node: &Node) -> Option<NodeInfo> {
+    let info = node.status.as_ref()?.node_info.as_ref()?;
+    serde_json::from_value(json!(info)).ok()
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,0 +1,103 @@
+//! What all controllers of Cluster API's kinds read and write.
+
+use capi::bootstrap::KubeadmConfig;
+use capi::core::{Cluster, Machine, MachineDeployment, MachineHealthCheck, MachineSet};
+use capi::names::annotations::PAUSED;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Resource, ResourceExt};
+use runtime::events::Recorder;
+use runtime::{Clock, Key, Watches};
+
+use super::MANAGER;
+use super::external::Externals;
+use crate::objects::Objects;
+use crate::tenants::Tenants;
+
+pub(super) struct World {
+    pub(super) clusters: Objects<Cluster>,
+    pub(super) deployments: Objects<MachineDeployment>,
+    pub(super) sets: Objects<MachineSet>,
+    pub(super) machines: Objects<Machine>,
+    pub(super) checks: Objects<MachineHealthCheck>,
+    pub(super) configs: Objects<KubeadmConfig>,
+    pub(super) secrets: Objects<Secret>,
+    pub(super) externals: Externals,
+    pub(super) tenants: Tenants,
+    pub(super) events: Recorder,
+    clock: Clock,
+}
+
+impl World {
+    /// Begins to watch everything that controllers look at.
+    pub(super) fn watch(watches: &Watches, tenants: Tenants, clock: Clock) -> Self {
+        Self {
+            clusters: Objects::watch(watches, MANAGER),
+            deployments: Objects::watch(watches, MANAGER),
+            sets: Objects::watch(watches, MANAGER),
+            machines: Objects::watch(watches, MANAGER),
+            checks: Objects::watch(watches, MANAGER),
+            configs: Objects::watch(watches, MANAGER),
+            secrets: Objects::watch(watches, MANAGER),
+            externals: Externals::new(watches.clone()),
+            tenants,
+            events: Recorder::new(watches.client().clone(), clock.clone()),
+            clock,
+        }
+    }
+
+    /// Waits until everything there is, is known.
+    pub(super) async fn synced(&self) {
+        tokio::join!(
+            self.clusters.synced(),
+            self.deployments.synced(),
+            self.sets.synced(),
+            self.machines.synced(),
+            self.checks.synced(),
+            self.configs.synced(),
+            self.secrets.synced(),
+        );
+    }
+
+    /// The time, to the second: all that Kubernetes timestamps carry.
+    pub(super) fn now(&self) -> Timestamp {
+        let now = (self.clock)();
+        Timestamp::from_second(now.as_second()).unwrap_or(now)
+    }
+
+    /// The time as exactly as it is known.
+    pub(super) fn instant(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// The Cluster of this name in a namespace.
+    pub(super) fn cluster(&self, namespace: &str, name: &str) -> Option<std::sync::Arc<Cluster>> {
+        self.clusters.get(&Key::new(namespace, name))
+    }
+}
+
+/// Whether everybody was told to keep off an object or its Cluster.
+pub(crate) fn is_paused<K: Resource>(object: &K, cluster: Option<&Cluster>) -> bool {
+    object.annotations().contains_key(PAUSED) || cluster.is_some_and(|cluster| cluster.spec.paused == Some(true))
+}
+
+/// Whether an object is on its way out.
+pub(crate) fn is_leaving<K: Resource>(object: &K) -> bool {
+    object.meta().deletion_timestamp.is_some()
+}
+
+/// Whether a finalizer is on an object.
+pub(crate) fn is_held<K: Resource>(object: &K, finalizer: &str) -> bool {
+    object.finalizers().iter().any(|known| known == finalizer)
+}
+
+/// The finalizers of an object with one more.
+pub(crate) fn held<K: Resource>(object: &K, finalizer: &str) -> Vec<String> {
+    let others = object.finalizers().iter().filter(|known| *known != finalizer).cloned();
+    others.chain([finalizer.to_owned()]).collect()
+}
+
+/// The finalizers of an object without one of them.
+pub(crate) fn released<K: Resource>(object: &K, finalizer: &str) -> Vec<String> {
+    object.finalizers().iter().filter(|known| *known != finalizer).cloned().collect()
+}

@@ -1,0 +1,190 @@
+//! All simulated kubelets: their leases, their status, and the pods on them.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::Client;
+use kube::api::{Patch, PatchParams};
+use kube::core::Request;
+use parking_lot::Mutex;
+use runtime::{Clock, Failure, Key, Metrics};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use super::Settings;
+use super::node::{self, NodeShape};
+use super::pods::{self, PodRunner};
+use crate::tenants::{Tenant, Tenants};
+
+/// How many leases are renewed at a time.
+const AT_ONCE: usize = 64;
+/// The timer's step. Nodes are spread over as many as fit between two signs of life.
+const TICK: Duration = Duration::from_secs(1);
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+
+/// All simulated kubelets. Clones share them.
+#[derive(Clone)]
+pub(super) struct Kubelets {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    tenants: Tenants,
+    clock: Clock,
+    metrics: Metrics,
+    pod_delay: Duration,
+    slots: u64,
+    fleets: Mutex<HashMap<Key, Fleet>>,
+    /// There is somebody to keep alive.
+    begun: Notify,
+}
+
+/// The kubelets of one tenant.
+struct Fleet {
+    tenant: Arc<Tenant>,
+    nodes: Arc<Mutex<HashMap<String, Arc<Kubelet>>>>,
+    _pods: PodRunner,
+}
+
+/// One kubelet.
+pub(super) struct Kubelet {
+    pub(super) shape: NodeShape,
+    is_dead: AtomicBool,
+}
+
+impl Kubelet {
+    pub(super) fn is_alive(&self) -> bool {
+        !self.is_dead.load(Ordering::Relaxed)
+    }
+
+    fn slot(&self, slots: u64) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.shape.provider_id.hash(&mut hasher);
+        hasher.finish() % slots
+    }
+}
+
+impl Kubelets {
+    pub(super) fn new(tenants: Tenants, clock: Clock, metrics: Metrics, settings: &Settings) -> Self {
+        let slots = settings.renew_every.as_secs().max(1);
+        let (fleets, begun, pod_delay) = (Mutex::default(), Notify::new(), settings.delays.pod);
+        Self { shared: Arc::new(Shared { tenants, clock, metrics, pod_delay, slots, fleets, begun }) }
+    }
+
+    /// Lets the kubelet of a node that has joined do its work, or stand still. Can be repeated at any time.
+    pub(super) async fn run(&self, cluster: &Key, shape: NodeShape, is_dead: bool) -> Result<(), Failure> {
+        let Some(tenant) = self.shared.tenants.get(cluster).await? else { return Ok(()) };
+        let kubelet = Arc::new(Kubelet { shape, is_dead: AtomicBool::new(is_dead) });
+        let name = kubelet.shape.name.clone();
+        let is_new = {
+            let mut fleets = self.shared.fleets.lock();
+            // A tenant with another kubeconfig is talked to anew.
+            if fleets.get(cluster).is_some_and(|fleet| !Arc::ptr_eq(&fleet.tenant, &tenant)) {
+                fleets.remove(cluster);
+            }
+            let fleet = fleets.entry(cluster.clone()).or_insert_with(|| self.fleet(&tenant));
+            let known = fleet.nodes.lock().insert(name.clone(), Arc::clone(&kubelet));
+            known.is_none_or(|known| known.shape != kubelet.shape || known.is_alive() != kubelet.is_alive())
+        };
+        if is_dead {
+            return Ok(());
+        }
+        if is_new {
+            self.shared.begun.notify_one();
+            renew(&tenant.client, &kubelet, (self.shared.clock)()).await?;
+        }
+        let nodes = tenant.nodes();
+        let found = nodes.get(&Key::cluster(&name));
+        if found.is_some_and(|found| !node::is_ready(&found)) {
+            let status = json!({"status": node::status(&kubelet.shape, (self.shared.clock)())});
+            let request = Request::new("/api/v1/nodes").patch_subresource(
+                "status",
+                &name,
+                &PatchParams::default(),
+                &Patch::Strategic(status),
+            );
+            nodes.wrote(tenant.client.request(as_node(request, &name)?).await?);
+        }
+        Ok(())
+    }
+
+    /// Ends the kubelet of a machine that is switched off.
+    pub(super) fn stop(&self, name: &str, provider_id: &str) {
+        self.shared.fleets.lock().retain(|_, fleet| {
+            let mut nodes = fleet.nodes.lock();
+            nodes.retain(|known, kubelet| known != name || kubelet.shape.provider_id != provider_id);
+            !nodes.is_empty()
+        });
+    }
+
+    fn fleet(&self, tenant: &Arc<Tenant>) -> Fleet {
+        let nodes: Arc<Mutex<HashMap<String, Arc<Kubelet>>>> = Arc::default();
+        let shared = &self.shared;
+        let pods = pods::run(tenant, Arc::clone(&nodes), Arc::clone(&shared.clock), &shared.metrics, shared.pod_delay);
+        Fleet { tenant: Arc::clone(tenant), nodes, _pods: pods }
+    }
+
+    /// Renews all leases in their time until dropped: one timer for all, none while there is no node.
+    pub(super) async fn keep_alive(&self) {
+        let mut slot = 0;
+        loop {
+            if self.shared.fleets.lock().is_empty() {
+                self.shared.begun.notified().await;
+            }
+            tokio::time::sleep(TICK).await;
+            slot = (slot + 1) % self.shared.slots;
+            let now = (self.shared.clock)();
+            let renewals = self.due(slot).into_iter().map(|(tenant, kubelet)| async move {
+                if let Err(failure) = renew(&tenant.client, &kubelet, now).await {
+                    tracing::debug!(node = kubelet.shape.name, error = %failure.chain(), "cannot renew a lease");
+                }
+            });
+            futures::stream::iter(renewals).buffer_unordered(AT_ONCE).collect::<()>().await;
+        }
+    }
+
+    fn due(&self, slot: u64) -> Vec<(Arc<Tenant>, Arc<Kubelet>)> {
+        let fleets = self.shared.fleets.lock();
+        let mut due = Vec::new();
+        for fleet in fleets.values() {
+            let nodes = fleet.nodes.lock();
+            let turn = nodes.values().filter(|kubelet| kubelet.is_alive() && kubelet.slot(self.shared.slots) == slot);
+            due.extend(turn.map(|kubelet| (Arc::clone(&fleet.tenant), Arc::clone(kubelet))));
+        }
+        due
+    }
+}
+
+async fn renew(client: &Client, kubelet: &Kubelet, now: Timestamp) -> Result<(), Failure> {
+    let name = &kubelet.shape.name;
+    let lease = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name},
+        "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": MicroTime(now)},
+    });
+    let params = PatchParams::apply("kubelet").force();
+    let request = Request::new(LEASES).patch(name, &params, &Patch::Apply(lease));
+    client.request::<Value>(as_node(request, name)?).await?;
+    Ok(())
+}
+
+/// A request in the name of a node: many share a connection, and each may do only what a node may.
+pub(super) fn as_node(
+    request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+    node: &str,
+) -> Result<http::Request<Vec<u8>>, Failure> {
+    let mut request = request.map_err(kube::Error::BuildRequest)?;
+    let user = http::HeaderValue::from_str(&format!("system:node:{node}"))
+        .map_err(|error| kube::Error::HttpError(error.into()))?;
+    let headers = request.headers_mut();
+    headers.insert("Impersonate-User", user);
+    for group in ["system:nodes", "system:authenticated"] {
+        headers.append("Impersonate-Group", http::HeaderValue::from_static(group));
+    }
+    Ok(request)
+}

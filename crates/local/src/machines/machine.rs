@@ -1,0 +1,251 @@
+//! The machines of the data centre, of whatever kind.
+
+use std::sync::Arc;
+
+use capi::core::{Cluster, Machine};
+use capi::names::finalizers::LOCAL_MACHINE;
+use capi::names::{annotations, secrets};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Resource, ResourceExt};
+use parking_lot::Mutex;
+use runtime::{Clock, Failure, Key, Next, Queue, Reconcile, Retry, Watched, Watches};
+use serde_json::json;
+
+use super::bootstrap_data::{self, Join};
+use super::kubelets::Kubelets;
+use super::node::NodeShape;
+use super::plan::{self, Fault, Observed, Step, plan};
+use super::providers::MachineKind;
+use super::{MANAGER, Settings, join};
+use crate::addresses::Pool;
+use crate::cluster_api::world::{held, is_leaving, is_paused, released};
+use crate::controller::Controller;
+use crate::objects::Objects;
+use crate::tenants::Tenants;
+use crate::workloads::rounding::until;
+
+/// What machines of all kinds share.
+pub(super) struct DataCentre {
+    owners: Watched<Machine>,
+    clusters: Watched<Cluster>,
+    secrets: Watched<Secret>,
+    tenants: Tenants,
+    kubelets: Kubelets,
+    addresses: Mutex<Pool>,
+    settings: Settings,
+    clock: Clock,
+}
+
+impl DataCentre {
+    pub(super) fn new(
+        watches: &Watches,
+        tenants: Tenants,
+        clock: Clock,
+        kubelets: Kubelets,
+        settings: Settings,
+    ) -> Self {
+        let addresses = Mutex::new(Pool::new(settings.addresses));
+        let (owners, clusters, secrets) = (watches.of(), watches.of(), watches.of());
+        Self { owners, clusters, secrets, tenants, kubelets, addresses, settings, clock }
+    }
+
+    pub(super) async fn synced(&self) {
+        tokio::join!(self.owners.synced(), self.clusters.synced(), self.secrets.synced());
+    }
+}
+
+/// The controller of one kind of machines.
+pub(super) struct Machines<K> {
+    objects: Objects<K>,
+    centre: Arc<DataCentre>,
+}
+
+/// What a machine belongs to.
+struct Belonging {
+    owner: Option<Arc<Machine>>,
+    cluster: Option<Arc<Cluster>>,
+    data: Option<String>,
+}
+
+impl<K: MachineKind> Machines<K> {
+    pub(super) fn new(watches: &Watches, centre: &Arc<DataCentre>) -> Self {
+        let objects: Objects<K> = Objects::watch(watches, MANAGER);
+        // What is stored is held before anything is given out.
+        let taken = Arc::clone(centre);
+        objects.on_change(move |before, after| {
+            let place = |object: &Arc<K>| Some((address(&**object)?, object.uid()?));
+            let mut addresses = taken.addresses.lock();
+            match (before.and_then(place), after.and_then(place)) {
+                (Some((address, uid)), None) => drop(addresses.release(address, &uid)),
+                (_, Some((address, uid))) => drop(addresses.hold(address, &uid)),
+                (None, None) => {}
+            }
+        });
+        Self { objects, centre: Arc::clone(centre) }
+    }
+
+    pub(super) async fn synced(&self) {
+        self.objects.synced().await;
+    }
+
+    fn belonging(&self, object: &K) -> Belonging {
+        let centre = &self.centre;
+        let namespace = object.namespace().unwrap_or_default();
+        let owner = Key::of_controller::<Machine>(object).and_then(|key| centre.owners.get(&key));
+        let cluster =
+            owner.as_ref().and_then(|owner| centre.clusters.get(&Key::new(&namespace, &owner.spec.cluster_name)));
+        let secret = owner.as_ref().and_then(|owner| owner.spec.bootstrap.data_secret_name.clone());
+        let secret = secret.and_then(|name| centre.secrets.get(&Key::new(&namespace, name)));
+        let data =
+            secret.and_then(|secret| String::from_utf8(secret.data.as_ref()?.get(secrets::VALUE)?.0.clone()).ok());
+        Belonging { owner, cluster, data }
+    }
+
+    fn fault(&self, object: &K) -> Option<Fault> {
+        let told = object.annotations().get(annotations::FAULT).and_then(|name| Fault::from_name(name));
+        told.or_else(|| (self.centre.settings.faults)(&object.name_any()))
+    }
+
+    /// Does one step on the object as it is, which may not be as it was seen any more.
+    async fn act(&self, object: K, belonging: &Belonging, step: Step, now: Timestamp) -> Result<K, Failure> {
+        let centre = &self.centre;
+        let name = object.name_any();
+        match step {
+            Step::Hold => {
+                self.objects.patch(&object, json!({"metadata": {"finalizers": held(&object, LOCAL_MACHINE)}})).await
+            }
+            Step::Name => {
+                let id = format!("{}://{}", K::PROVIDER, object.uid().unwrap_or_default());
+                self.objects.patch(&object, json!({"spec": {"providerID": id}})).await
+            }
+            Step::Address => {
+                let taken = centre.addresses.lock().take(&object.uid().unwrap_or_default());
+                let full = || Failure::new(Retry::Backoff, "NoAddress", "the data centre has no address left");
+                let ip = taken.ok_or_else(full)?.to_string();
+                let status = object.status().cloned().unwrap_or_default();
+                self.report(object, plan::addressed(&status, &name, &ip)).await
+            }
+            Step::Join => {
+                let unreadable = || {
+                    let message = format!("the bootstrap data of {name} says no way to join");
+                    Failure::new(Retry::Backoff, "NoWayToJoin", message)
+                };
+                let way = belonging.data.as_deref().and_then(bootstrap_data::read).ok_or_else(unreadable)?;
+                let shape = shape(&object, belonging, &way);
+                join::join(&way, &shape, now).await?;
+                let status = object.status().cloned().unwrap_or_default();
+                self.report(object, plan::joined(&status, now)).await
+            }
+            Step::Run => {
+                let Some(cluster) = &belonging.cluster else { return Ok(object) };
+                let way = belonging.data.as_deref().and_then(bootstrap_data::read).unwrap_or_default();
+                let is_dead = self.fault(&object) == Some(Fault::Dead);
+                centre.kubelets.run(&Key::of(&**cluster), shape(&object, belonging, &way), is_dead).await?;
+                Ok(object)
+            }
+            Step::Stop => {
+                centre.kubelets.stop(&name, object.provider_id().unwrap_or_default());
+                Ok(object)
+            }
+            Step::Release => {
+                self.objects.patch(&object, json!({"metadata": {"finalizers": released(&object, LOCAL_MACHINE)}})).await
+            }
+        }
+    }
+
+    async fn report(
+        &self,
+        mut object: K,
+        status: capi::infrastructure::InfrastructureMachineStatus,
+    ) -> Result<K, Failure> {
+        *object.status_mut() = Some(status);
+        self.objects.report(&object).await
+    }
+}
+
+fn address<K: MachineKind>(object: &K) -> Option<std::net::IpAddr> {
+    let addresses = &object.status()?.addresses;
+    addresses.iter().find(|address| address.type_ == "InternalIP")?.address.parse().ok()
+}
+
+fn shape<K: MachineKind>(object: &K, belonging: &Belonging, way: &Join) -> NodeShape {
+    NodeShape {
+        name: object.name_any(),
+        provider_id: object.provider_id().unwrap_or_default().to_owned(),
+        address: address(object).map(|address| address.to_string()).unwrap_or_default(),
+        version: belonging.owner.as_ref().and_then(|owner| owner.spec.version.clone()).unwrap_or_default(),
+        os: object.os(),
+        capacity: object.capacity(),
+        labels: way.labels.clone(),
+        taints: way.taints.clone(),
+    }
+}
+
+impl<K: MachineKind> Reconcile for Machines<K> {
+    async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
+        let Some(object) = self.objects.get(key) else { return Ok(Next::Rest) };
+        let belonging = self.belonging(&object);
+        let infrastructure_ready = belonging
+            .cluster
+            .as_ref()
+            .is_some_and(|cluster| cluster.status.as_ref().is_some_and(|status| status.infrastructure_ready));
+        let obstacle = match () {
+            () if belonging.owner.is_none() => Some(("WaitingForMachine", "no Machine owns it yet")),
+            () if !infrastructure_ready => {
+                Some(("WaitingForClusterInfrastructure", "the cluster's infrastructure is not ready yet"))
+            }
+            () if belonging.data.is_none() => Some(("WaitingForBootstrapData", "what it is to boot is not there yet")),
+            () => None,
+        };
+        let now = (self.centre.clock)();
+        let plan = plan(&Observed {
+            finalizers: object.finalizers(),
+            is_leaving: is_leaving(&*object),
+            is_paused: is_paused(&*object, belonging.cluster.as_deref()),
+            provider_id: object.provider_id(),
+            status: object.status(),
+            obstacle,
+            fault: self.fault(&object),
+            delays: self.centre.settings.delays,
+            now: Timestamp::from_second(now.as_second()).unwrap_or(now),
+        });
+        let mut current = K::clone(&object);
+        if plan.status.as_ref() != object.status()
+            && let Some(status) = plan.status
+        {
+            current = self.report(current, status).await?;
+        }
+        for step in plan.steps {
+            current = self.act(current, &belonging, step, now).await?;
+        }
+        Ok(plan.due.map_or(Next::Rest, |at| Next::After(until(at, now))))
+    }
+}
+
+impl<K: MachineKind> Controller for Machines<K> {
+    const NAME: &'static str = K::CONTROLLER;
+    const WORKERS: usize = 32;
+
+    fn subscribe(&self, queue: &Queue) {
+        self.objects.queue_each(queue);
+        let objects = self.objects.clone();
+        self.centre.owners.queue_mapped(queue, move |machine| {
+            let name = machine.spec.infrastructure_ref.name.clone().unwrap_or_default();
+            let key = Key::new(machine.namespace().unwrap_or_default(), name);
+            objects.get(&key).filter(|_| is_of::<K>(machine)).map(|_| key)
+        });
+        let (objects, queued) = (self.objects.clone(), queue.clone());
+        // Nodes have the names of their machines.
+        self.centre.tenants.on_node(move |cluster, node| {
+            let key = Key::new(&cluster.namespace, node.name_any());
+            if objects.get(&key).is_some() {
+                queued.add(key);
+            }
+        });
+    }
+}
+
+fn is_of<K: Resource<DynamicType = ()>>(machine: &Machine) -> bool {
+    machine.spec.infrastructure_ref.kind.as_deref() == Some(&*K::kind(&()))
+}

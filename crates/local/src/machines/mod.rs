@@ -1,0 +1,122 @@
+//! A data centre that this machine pretends to be: an infrastructure provider by Cluster API's contract.
+//!
+//! ```text
+//!   LocalCluster, HarvesterCluster, NutanixCluster ─▶ ready
+//!   LocalMachine, HarvesterMachine, NutanixMachine ─▶ boots its data ─▶ joins the tenant: token, request, certificate, Node
+//!                                                          └─▶ kubelets: leases of all nodes, pods on them
+//! ```
+//!
+//! A machine joins for real, with what its bootstrap data says and nothing else. From then on its kubelet is one entry
+//! among others here: all nodes of all tenants share one timer, and those of one tenant share its connection and one watch
+//! of its pods, on which each node acts under its own name. What exists stands in the objects' status, so that a process
+//! that is killed goes on with the same nodes.
+
+mod bootstrap_data;
+mod ground;
+mod join;
+mod kubelets;
+mod machine;
+mod node;
+mod plan;
+mod pods;
+mod providers;
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use capi::infrastructure::{
+    HarvesterCluster, HarvesterMachine, LocalCluster, LocalMachine, NutanixCluster, NutanixMachine,
+};
+use ipnet::{IpNet, Ipv4Net};
+use runtime::{Clock, Metrics, Watches};
+use tokio::task::AbortHandle;
+
+use crate::controller::serve;
+use crate::tenants::Tenants;
+use ground::Grounds;
+use kubelets::Kubelets;
+use machine::{DataCentre, Machines};
+pub use plan::Fault;
+
+/// Who writes, as managedFields name it.
+const MANAGER: &str = "butler-machines";
+
+/// Decides what is wrong with the machine of this name, beside what its annotation says.
+pub type Faults = Arc<dyn Fn(&str) -> Option<Fault> + Send + Sync>;
+
+/// How the data centre behaves.
+#[derive(Clone)]
+pub struct Settings {
+    /// The addresses of machines.
+    pub addresses: IpNet,
+    /// How long things take.
+    pub delays: Delays,
+    /// What goes wrong.
+    pub faults: Faults,
+    /// How often each node says that it is alive. Nodes count as lost after 40 s of silence.
+    pub renew_every: Duration,
+}
+
+/// How long things take.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delays {
+    /// Until a machine is made.
+    pub provisioning: Duration,
+    /// Until a machine that is made has booted.
+    pub boot: Duration,
+    /// Until a pod runs.
+    pub pod: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        // Addresses between a provider and its customers, which nobody routes: never those of anything real.
+        let addresses = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(100, 64, 0, 0), 10));
+        let renew_every = Duration::from_secs(15);
+        Self { addresses, delays: Delays::default(), faults: Arc::new(|_| None), renew_every }
+    }
+}
+
+/// The data centre. Its machines stop when this is dropped.
+pub struct SimulatedMachines {
+    task: AbortHandle,
+}
+
+impl Drop for SimulatedMachines {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Provides machines for the API that is watched.
+pub fn start(
+    watches: &Watches,
+    tenants: &Tenants,
+    clock: Clock,
+    metrics: Metrics,
+    settings: Settings,
+) -> SimulatedMachines {
+    let kubelets = Kubelets::new(tenants.clone(), Arc::clone(&clock), metrics.clone(), &settings);
+    let centre = Arc::new(DataCentre::new(watches, tenants.clone(), clock, kubelets.clone(), settings));
+    SimulatedMachines { task: tokio::spawn(run(watches.clone(), centre, kubelets, metrics)).abort_handle() }
+}
+
+async fn run(watches: Watches, centre: Arc<DataCentre>, kubelets: Kubelets, metrics: Metrics) {
+    let machines = (
+        Machines::<LocalMachine>::new(&watches, &centre),
+        Machines::<HarvesterMachine>::new(&watches, &centre),
+        Machines::<NutanixMachine>::new(&watches, &centre),
+    );
+    // An address is given only when all that are taken are known.
+    tokio::join!(machines.0.synced(), machines.1.synced(), machines.2.synced(), centre.synced());
+    tokio::join!(
+        kubelets.keep_alive(),
+        serve(Grounds::<LocalCluster>::new(&watches), &metrics),
+        serve(Grounds::<HarvesterCluster>::new(&watches), &metrics),
+        serve(Grounds::<NutanixCluster>::new(&watches), &metrics),
+        serve(machines.0, &metrics),
+        serve(machines.1, &metrics),
+        serve(machines.2, &metrics),
+    );
+}
