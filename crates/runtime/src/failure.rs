@@ -47,6 +47,10 @@ impl Failure {
         let mut text = self.message.clone();
         let mut cause = std::error::Error::source(self);
         while let Some(error) = cause {
+            // What the API answered is the message already.
+            if matches!(error.downcast_ref(), Some(Error::Api(_))) {
+                break;
+            }
             text.push_str(": ");
             text.push_str(&error.to_string());
             cause = error.source();
