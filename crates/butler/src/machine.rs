@@ -112,8 +112,7 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
 fn steward(watches: &Watches, metrics: &Metrics, settings: &steward::Settings, drivers: &Drivers) -> JoinSet<()> {
     let usages = Usages::default();
     let mut tasks = JoinSet::new();
-    let capi = Watches::new(watches.client().clone());
-    tasks.spawn(CapiController::run(watches.clone(), capi, settings.clone(), metrics.clone()));
+    tasks.spawn(CapiController::run(watches.clone(), watches.clone(), settings.clone(), metrics.clone()));
     tasks.spawn(DataStoreController::run(
         watches.clone(),
         settings.clone(),

@@ -161,11 +161,14 @@ impl Platform {
                 ("cluster.x-k8s.io", "v1beta1", "MachineDeployment"),
                 ("cluster.x-k8s.io", "v1beta1", "MachineSet"),
                 ("cluster.x-k8s.io", "v1beta1", "Machine"),
+                ("cluster.x-k8s.io", "v1beta1", "MachineHealthCheck"),
                 ("bootstrap.cluster.x-k8s.io", "v1beta1", "KubeadmConfig"),
+                ("bootstrap.cluster.x-k8s.io", "v1beta1", "KubeadmConfigTemplate"),
                 ("controlplane.cluster.x-k8s.io", "v1alpha1", "StewardControlPlane"),
                 ("steward.butlerlabs.dev", "v1alpha1", "TenantControlPlane"),
                 ("infrastructure.cluster.x-k8s.io", "v1alpha1", "LocalCluster"),
                 ("infrastructure.cluster.x-k8s.io", "v1alpha1", "LocalMachine"),
+                ("infrastructure.cluster.x-k8s.io", "v1alpha1", "LocalMachineTemplate"),
             ] {
                 let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
                 let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), NAMESPACE, &kind);
@@ -388,6 +391,8 @@ async fn a_dead_node_is_replaced_and_a_power_cut_changes_nothing() {
     .await;
     let nodes = Box::pin(platform.runs("demo", 3)).await;
     assert!(nodes.iter().all(|node| node.name_any() != dead));
+    platform.api::<Cluster>().delete("demo", &DeleteParams::default()).await.unwrap();
+    Box::pin(platform.is_gone("demo")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -69,13 +69,16 @@ pub struct LocalMachineSpec {
     /// Memory; 4Gi when left out.
     pub memory: Option<ByteSize>,
     /// Disk; 40Gi when left out.
-    pub disk: Option<ByteSize>,
+    pub disk_size: Option<ByteSize>,
     /// Operating system its node says it runs.
     #[schemars(length(max = 253))]
     pub os: Option<String>,
     /// Image it is made from.
     #[schemars(length(max = 512))]
     pub image: Option<String>,
+    /// How long it takes to boot, such as 5s; no time when left out.
+    #[schemars(length(max = 32))]
+    pub startup: Option<String>,
 }
 
 /// What LocalMachines are made from.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use capi::ObjectReference;
+use capi::core::Cluster;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client, Resource, ResourceExt};
 use parking_lot::{Mutex, RwLock};
 use runtime::{Failure, Key, Retry, Watched, Watches};
 use serde_json::{Value, json};
@@ -81,14 +82,31 @@ impl Externals {
     }
 
     /// Changes an object by a merge patch, if it is still the one that was looked at.
-    pub(super) async fn patch(&self, object: &DynamicObject, mut change: Value) -> Result<(), Failure> {
+    pub(super) async fn patch(&self, object: &DynamicObject, change: Value) -> Result<(), Failure> {
+        let kind = kind(&reference(object))?;
+        self.watched(&kind).wrote(self.change(object, &kind, change).await?);
+        Ok(())
+    }
+
+    /// Makes an object that is not watched belong to a cluster, and go with it.
+    pub(super) async fn adopt(&self, object: &DynamicObject, cluster: &Cluster) -> Result<(), Failure> {
+        match owning(object, &cluster.name_any(), json!(cluster.owner_ref(&()))) {
+            Some(change) => self.change(object, &kind(&reference(object))?, change).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    async fn change(
+        &self,
+        object: &DynamicObject,
+        kind: &ApiResource,
+        mut change: Value,
+    ) -> Result<DynamicObject, Failure> {
         change["metadata"]["uid"] = object.uid().into();
         change["metadata"]["resourceVersion"] = object.resource_version().into();
-        let kind = kind(&reference(object))?;
         let params = PatchParams { field_manager: Some(MANAGER.into()), ..PatchParams::default() };
-        let api = self.api(&object.namespace().unwrap_or_default(), &kind);
-        self.watched(&kind).wrote(api.patch(&object.name_any(), &params, &Patch::Merge(change)).await?);
-        Ok(())
+        let api = self.api(&object.namespace().unwrap_or_default(), kind);
+        Ok(api.patch(&object.name_any(), &params, &Patch::Merge(change)).await?)
     }
 
     /// Deletes an object, unless that is under way.

@@ -39,7 +39,8 @@ impl World {
             checks: Objects::watch(watches, MANAGER),
             configs: Objects::watch(watches, MANAGER),
             secrets: Objects::watch(watches, MANAGER),
-            externals: Externals::new(watches.clone()),
+            // On its own: whoever waits for all kinds must not wait for one that is not served.
+            externals: Externals::new(Watches::new(watches.client().clone())),
             tenants,
             events: Recorder::new(watches.client().clone(), clock.clone()),
             clock,

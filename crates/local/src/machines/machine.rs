@@ -17,7 +17,7 @@ use super::kubelets::Kubelets;
 use super::node::NodeShape;
 use super::plan::{self, Fault, Observed, Step, plan};
 use super::providers::MachineKind;
-use super::{MANAGER, Settings, join};
+use super::{Delays, MANAGER, Settings, join};
 use crate::addresses::Pool;
 use crate::cluster_api::world::{held, is_leaving, is_paused, released};
 use crate::controller::Controller;
@@ -198,7 +198,7 @@ impl<K: MachineKind> Reconcile for Machines<K> {
             () if belonging.data.is_none() => Some(("WaitingForBootstrapData", "what it is to boot is not there yet")),
             () => None,
         };
-        let now = (self.centre.clock)();
+        let (now, delays) = ((self.centre.clock)(), self.centre.settings.delays);
         let plan = plan(&Observed {
             finalizers: object.finalizers(),
             is_leaving: is_leaving(&*object),
@@ -207,7 +207,7 @@ impl<K: MachineKind> Reconcile for Machines<K> {
             status: object.status(),
             obstacle,
             fault: self.fault(&object),
-            delays: self.centre.settings.delays,
+            delays: Delays { boot: object.startup().unwrap_or(delays.boot), ..delays },
             now: Timestamp::from_second(now.as_second()).unwrap_or(now),
         });
         let mut current = K::clone(&object);

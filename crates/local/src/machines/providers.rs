@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::time::Duration;
 
 use capi::infrastructure::{
     HarvesterCluster, HarvesterMachine, InfrastructureClusterStatus, InfrastructureMachineStatus, LocalCluster,
@@ -62,6 +63,8 @@ pub(super) trait MachineKind: Kind {
     fn capacity(&self) -> BTreeMap<String, String>;
     /// Operating system its node says it runs.
     fn os(&self) -> Option<String>;
+    /// How long it takes to boot, if it says so.
+    fn startup(&self) -> Option<Duration>;
 }
 
 fn amounts(cpu: Option<String>, memory: Option<String>, disk: Option<String>) -> BTreeMap<String, String> {
@@ -96,7 +99,7 @@ cluster_kind!(HarvesterCluster, "harvester-cluster");
 cluster_kind!(NutanixCluster, "nutanix-cluster");
 
 macro_rules! machine_kind {
-    ($kind:ident, $controller:literal, $provider:literal, $capacity:expr, $os:expr) => {
+    ($kind:ident, $controller:literal, $provider:literal, $capacity:expr, $os:expr, $startup:expr) => {
         impl MachineKind for $kind {
             const CONTROLLER: &'static str = $controller;
             const PROVIDER: &'static str = $provider;
@@ -122,6 +125,11 @@ macro_rules! machine_kind {
                 let os: fn(&Self) -> Option<String> = $os;
                 os(self)
             }
+
+            fn startup(&self) -> Option<Duration> {
+                let startup: fn(&Self) -> Option<Duration> = $startup;
+                startup(self)
+            }
         }
     };
 }
@@ -135,16 +143,21 @@ machine_kind!(
         amounts(
             spec.cpu.as_ref().map(ToString::to_string),
             spec.memory.as_ref().map(ToString::to_string),
-            spec.disk.as_ref().map(ToString::to_string),
+            spec.disk_size.as_ref().map(ToString::to_string),
         )
     },
-    |machine| machine.spec.os.clone()
+    |machine| machine.spec.os.clone(),
+    |machine| {
+        let parsed = kernel::duration::GoDuration::parse(machine.spec.startup.as_deref()?).ok()?;
+        u64::try_from(parsed.0).ok().map(Duration::from_nanos)
+    }
 );
 machine_kind!(
     HarvesterMachine,
     "harvester-machine",
     "harvester",
     |machine| amounts(word(&machine.spec.others, "cpu"), word(&machine.spec.others, "memory"), None),
+    |_| None,
     |_| None
 );
 machine_kind!(
@@ -157,6 +170,7 @@ machine_kind!(
         let cpus = count("vcpuSockets").map(|sockets| sockets * count("vcpusPerSocket").unwrap_or(1));
         amounts(cpus.map(|cpus| cpus.to_string()), word(fields, "memorySize"), word(fields, "systemDiskSize"))
     },
+    |_| None,
     |_| None
 );
 
@@ -170,7 +184,7 @@ mod tests {
     fn nodes_are_as_large_as_their_machines() {
         let local: LocalMachine = serde_json::from_value(json!({
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha1", "kind": "LocalMachine", "metadata": {},
-            "spec": {"cpu": 4, "memory": "8Gi", "disk": "100Gi"},
+            "spec": {"cpu": 4, "memory": "8Gi", "diskSize": "100Gi", "startup": "5s"},
         }))
         .unwrap();
         let harvester: HarvesterMachine = serde_json::from_value(json!({
@@ -183,6 +197,7 @@ mod tests {
             "spec": {"vcpuSockets": 2, "vcpusPerSocket": 2, "memorySize": "8Gi", "systemDiskSize": "100Gi"},
         }))
         .unwrap();
+        assert_eq!((local.startup(), harvester.startup()), (Some(Duration::from_secs(5)), None));
         for (capacity, disk) in
             [(local.capacity(), "100Gi"), (harvester.capacity(), "40Gi"), (nutanix.capacity(), "100Gi")]
         {

@@ -4,11 +4,13 @@ mod plan;
 
 use std::sync::Arc;
 
-use capi::core::{Machine, MachineHealthCheck};
-use kube::ResourceExt;
+use capi::core::{Cluster, Machine, MachineHealthCheck};
+use capi::names::labels::CLUSTER_NAME;
 use kube::core::{Selector, SelectorExt};
+use kube::{Resource, ResourceExt};
 use runtime::events::News;
 use runtime::{Failure, Key, Next, Queue, Reconcile};
+use serde_json::{Value, json};
 
 use super::world::World;
 use crate::controller::Controller;
@@ -58,11 +60,29 @@ fn looks_after(check: &MachineHealthCheck, machine: &Machine) -> bool {
         && selector.is_ok_and(|chosen| chosen.matches(machine.labels()))
 }
 
+/// What makes a check go with its cluster, unless it does.
+fn belonging(check: &MachineHealthCheck, cluster: &Cluster) -> Option<Value> {
+    let owner = cluster.owner_ref(&())?;
+    let known = check.owner_references();
+    let is_owned = known.iter().any(|known| known.uid == owner.uid) || check.metadata.deletion_timestamp.is_some();
+    let owners: Vec<_> = known.iter().cloned().chain([owner]).collect();
+    (!is_owned).then(|| {
+        json!({"metadata": {
+            "labels": {CLUSTER_NAME: cluster.name_any()}, "ownerReferences": owners,
+        }})
+    })
+}
+
 impl Reconcile for Checks {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let world = &self.world;
         let Some(check) = world.checks.get(key) else { return Ok(Next::Rest) };
         let observed = self.observe(&check).await?;
+        if let Some(change) = observed.cluster.as_ref().and_then(|cluster| belonging(&check, cluster)) {
+            // The change leads to the next pass.
+            world.checks.patch(&check, change).await?;
+            return Ok(Next::Rest);
+        }
         let plan = plan(&observed);
         for (machine, reason) in &plan.lost {
             let note = format!("Machine {} is replaced: {reason}", machine.name_any());

@@ -70,6 +70,9 @@ impl Machines {
                     let message = format!("the template {template:?} of machine {name} is not there");
                     return Err(Failure::new(Retry::Backoff, "TemplateMissing", message));
                 };
+                if let Some(cluster) = &observed.cluster {
+                    world.externals.adopt(&found, cluster).await?;
+                }
                 world.externals.create(&cloned::clone_of(&found, &template, machine)).await?;
             }
             Step::Own(object) => {
