@@ -67,10 +67,15 @@ pub(crate) fn choose(signs: &Signs) -> Outcome<Source> {
 /// Looks for signs in the environment and the home directory.
 pub(crate) fn signs(flag: Option<PathBuf>, context: Option<String>) -> Signs {
     let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
-    let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();
-    let environment = std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()).collect();
+    let environment = listed();
     let config = home.as_ref().map(|home| home.join(".kube/config")).filter(|path| path.is_file());
     Signs { flag, context, environment, butler: butler_files(home.as_deref()), home: config }
+}
+
+/// The files of `KUBECONFIG`.
+pub(crate) fn listed() -> Vec<PathBuf> {
+    let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    std::env::split_paths(&listed).filter(|path| !path.as_os_str().is_empty()).collect()
 }
 
 /// The kubeconfig of `butler up`, or else those that `butleradm bootstrap` saved.

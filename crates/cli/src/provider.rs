@@ -18,7 +18,7 @@ use crate::table::{Cell, Table};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// List the infrastructures
+    /// List the infrastructures; with -n those that the team may use
     #[command(visible_alias = "ls")]
     List,
 }
@@ -54,20 +54,22 @@ async fn list(session: &Session) -> Outcome {
     print(&table.render(session.screen))
 }
 
-/// All that may be seen; those of the platform when that is not all.
+/// All that may be seen, or those of the platform when that is not all; of these what the team that is named may use.
 async fn read(session: &Session) -> Outcome<Vec<DynamicObject>> {
     let kind = ApiResource::erase::<ProviderConfig>(&());
-    let all: Api<DynamicObject> = match &session.team {
-        Some(namespace) => Api::namespaced_with(session.client.clone(), namespace, &kind),
-        None => Api::all_with(session.client.clone(), &kind),
-    };
-    match all.list(&ListParams::default()).await {
-        Err(error) if Failure::is_forbidden(&error) && session.team.is_none() => {
+    let all: Api<DynamicObject> = Api::all_with(session.client.clone(), &kind);
+    let mut objects = match all.list(&ListParams::default()).await {
+        Err(error) if Failure::is_forbidden(&error) => {
             let platform: Api<DynamicObject> = Api::namespaced_with(session.client.clone(), SYSTEM_NAMESPACE, &kind);
-            Ok(platform.list(&ListParams::default()).await?.items)
+            platform.list(&ListParams::default()).await?.items
         }
-        answer => Ok(answer?.items),
+        answer => answer?.items,
+    };
+    if let Some(team) = &session.team {
+        let owner = |object: &DynamicObject| object.data.pointer("/spec/scope/teamRef/name").cloned();
+        objects.retain(|object| owner(object).is_none_or(|owner| owner == team.as_str()));
     }
+    Ok(objects)
 }
 
 fn row(config: &ProviderConfig, now: Timestamp, wide: bool) -> Vec<Cell> {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use butler_api::butler::{TenantAddon, TenantCluster};
 use clap::Args;
+use futures::StreamExt;
 use futures::stream::select_all;
-use futures::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 use kube::api::ListParams;
@@ -13,6 +13,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, ResourceExt};
 
 use super::Named;
+use super::wait::next;
 use crate::failure::{Failure, Outcome};
 use crate::lookup::{self, Found};
 use crate::output::{Format, print_value};
@@ -34,13 +35,17 @@ const HEADINGS: &[&str] = &["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"];
 impl Events {
     pub(crate) async fn run(self, session: &Session) -> Outcome {
         let found = lookup::find(session, &self.cluster.name).await?;
-        let about = About::of(session, &found).await?;
+        let mut about = About::of(session, &found).await?;
         let mut events = Vec::new();
-        for namespace in &about.namespaces {
-            let listed = Api::<Event>::namespaced(session.client.clone(), namespace).list(&ListParams::default()).await;
+        for namespace in std::mem::take(&mut about.namespaces) {
+            let listed =
+                Api::<Event>::namespaced(session.client.clone(), &namespace).list(&ListParams::default()).await;
             match listed {
-                Err(error) if Failure::is_forbidden(&error) && *namespace != found.namespace => {}
-                listed => events.extend(listed?.items.into_iter().filter(|event| about.concerns(event))),
+                Err(error) if Failure::is_forbidden(&error) && namespace != found.namespace => {}
+                listed => {
+                    events.extend(listed?.items.into_iter().filter(|event| about.concerns(event)));
+                    about.namespaces.push(namespace);
+                }
             }
         }
         events.sort_by_key(last_seen);
@@ -63,7 +68,7 @@ impl Events {
 
 /// What belongs to a cluster.
 struct About {
-    /// The team's namespace, and that of the cluster's internals.
+    /// The team's namespace, and that of the cluster's internals if it may be read.
     namespaces: Vec<String>,
     team: String,
     cluster: String,
@@ -112,7 +117,7 @@ async fn follow(session: &Session, about: &About, known: &[Event], widths: &[usi
         watcher(events, watcher::Config::default()).default_backoff().applied_objects().boxed()
     });
     let mut events = select_all(watches);
-    while let Some(event) = events.try_next().await? {
+    while let Some(event) = next(&mut events).await? {
         if about.concerns(&event) && seen.insert(version(&event)) {
             print(&line(&cells(&event, Timestamp::now()), widths, session.screen))?;
         }

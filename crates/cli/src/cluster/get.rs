@@ -3,12 +3,12 @@
 use butler_api::butler::TenantCluster;
 use butler_api::butler::tenant_cluster::{ClusterPhase, PoolStatus};
 use clap::Args;
-use futures::TryStreamExt;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::runtime::{WatchStreamExt, watcher};
 
 use super::row::{HEADINGS, Row, WIDE_HEADINGS, cells, phase_colour};
+use super::wait::next;
 use super::{Named, age};
 use crate::failure::{Failure, Outcome};
 use crate::lookup::{self, Found};
@@ -48,7 +48,7 @@ async fn follow(session: &Session, found: &Found) -> Outcome {
     let mut states = std::pin::pin!(states);
     let wide = session.format == Format::Wide;
     let mut widths: Option<Vec<usize>> = None;
-    while let Some(Some(object)) = states.try_next().await? {
+    while let Some(Some(object)) = next(&mut states).await? {
         if !session.format.is_table() {
             if session.format == Format::Yaml {
                 print("---\n")?;

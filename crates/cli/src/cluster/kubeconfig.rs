@@ -53,7 +53,8 @@ impl Kubeconfig {
             let merged = merged.map_err(|error| Failure::failed(format!("{}: {error}", file.display())))?;
             Ok(merged.expose().to_owned())
         })?;
-        tell(&format!("merged into {}: kubectl --context {context} get nodes", file.display()));
+        let flag = if user_file::is_usual(&file) { String::new() } else { format!("--kubeconfig {} ", file.display()) };
+        tell(&format!("merged into {}: kubectl {flag}--context {context} get nodes", file.display()));
         Ok(())
     }
 }

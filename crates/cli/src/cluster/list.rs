@@ -51,7 +51,7 @@ impl List {
         if self.watch { self.follow(session, listed, &table.widths()).await } else { Ok(()) }
     }
 
-    /// Prints every change. Watches end now and then, and then begin again with a list of which only the news are printed.
+    /// Prints every change. Watches begin again with a list, of which only the news are printed.
     async fn follow(&self, session: &Session, mut listed: Listed<Row>, widths: &[usize]) -> Outcome {
         let wide = session.format == Format::Wide;
         let mut known = Known::new();
@@ -60,7 +60,8 @@ impl List {
         }
         loop {
             let mut changes = watch(session, &listed).await?;
-            while let Some(change) = changes.try_next().await? {
+            // A watch that ends or breaks begins again.
+            while let Ok(Some(change)) = changes.try_next().await {
                 match change {
                     WatchEvent::Added(row) | WatchEvent::Modified(row) => {
                         show(session, &mut known, &row, widths, wide)?;

@@ -44,22 +44,22 @@ impl Progress {
     pub(crate) fn tick(&mut self, elapsed: Duration) {
         if self.screen.live && !self.shown.is_empty() {
             let frame = frame(&self.name, &self.shown, elapsed, self.screen.width());
-            self.clear();
+            let redrawn = format!("{}{}\n", self.wiped(), frame.join("\n"));
             self.drawn = frame.len();
-            let _ = writeln!(std::io::stderr(), "{}", frame.join("\n"));
+            // In one piece, so that nothing flickers.
+            let _ = std::io::stderr().write_all(redrawn.as_bytes());
         }
     }
 
     /// Takes the drawing away; what came of it is told by others.
     pub(crate) fn finish(&mut self) {
-        self.clear();
+        let _ = std::io::stderr().write_all(self.wiped().as_bytes());
+        self.drawn = 0;
     }
 
-    fn clear(&mut self) {
-        if self.drawn > 0 {
-            let _ = write!(std::io::stderr(), "\x1b[{}A\r\x1b[J", self.drawn);
-            self.drawn = 0;
-        }
+    /// What takes the present drawing away.
+    fn wiped(&self) -> String {
+        if self.drawn > 0 { format!("\x1b[{}A\r\x1b[J", self.drawn) } else { String::new() }
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::connect::listed;
 use crate::failure::{Code, Failure, Outcome};
 
 /// The file to merge into. The one that `butler up` writes at every start is no place to keep anything.
@@ -14,12 +15,19 @@ pub(crate) fn choose(into: Option<&Path>, flag: Option<&Path>) -> Outcome<PathBu
     }
     let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
     let butler = home.as_ref().map(|home| home.join(".butler"));
-    let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();
-    let listed = std::env::split_paths(&listed).find(|path| !path.as_os_str().is_empty());
-    let own = flag.map(Path::to_owned).or(listed);
+    let own = flag.map(Path::to_owned).or_else(|| listed().into_iter().next());
     let own = own.filter(|path| !butler.as_ref().is_some_and(|butler| path.starts_with(butler)));
     own.or_else(|| home.map(|home| home.join(".kube/config")))
         .ok_or_else(|| Failure::usage("no home directory is known: name the file with --into"))
+}
+
+/// Whether kubectl reads this file without being told to.
+pub(crate) fn is_usual(file: &Path) -> bool {
+    let listed = listed();
+    match listed.is_empty() {
+        true => std::env::home_dir().is_some_and(|home| home.join(".kube/config") == file),
+        false => listed.iter().any(|known| known == file),
+    }
 }
 
 /// Changes a file: all of it or nothing, readable by its owner alone. It is locked meanwhile, as kubectl locks it.

@@ -8,7 +8,7 @@ use butler_api::butler::TenantCluster;
 use butler_api::butler::tenant_cluster::ClusterPhase;
 use butler_api::names::annotations;
 use clap::Args;
-use futures::StreamExt;
+use futures::{Stream, StreamExt};
 use kernel::duration::GoDuration;
 use kube::ResourceExt;
 use kube::runtime::{WatchStreamExt, watcher};
@@ -100,8 +100,8 @@ pub(crate) async fn follow(
     let ended = timeout_at(started + timeout, async {
         loop {
             tokio::select! {
-                state = states.next() => match state {
-                    Some(Ok(cluster)) => {
+                state = next(&mut states) => match state? {
+                    Some(cluster) => {
                         let cluster = cluster.filter(|cluster| uid.is_none() || cluster.metadata.uid.as_deref() == uid);
                         match judge(goal, cluster.as_ref()) {
                             Verdict::NotYet => {}
@@ -110,9 +110,6 @@ pub(crate) async fn follow(
                         last = cluster;
                         progress.show(last.as_ref(), started.elapsed());
                     }
-                    Some(Err(error)) if is_final(&error) => return Err(Failure::from(error)),
-                    // The watch begins again by itself.
-                    Some(Err(error)) => tracing::info!("{error}"),
                     None => return Err(Failure::failed("the watch ended early")),
                 },
                 _ = ticks.tick() => progress.tick(started.elapsed()),
@@ -132,6 +129,18 @@ pub(crate) async fn follow(
             let waits = waits.unwrap_or_default();
             let after = kernel::duration::human(i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX));
             Err(Failure::new(Code::TimedOut, format!("{name} {} after {after}{waits}; {why}", goal.missed())))
+        }
+    }
+}
+
+/// What a watch says next. It begins again by itself when it breaks, unless asking again cannot help.
+pub(crate) async fn next<T>(stream: &mut (impl Stream<Item = watcher::Result<T>> + Unpin)) -> Outcome<Option<T>> {
+    loop {
+        match stream.next().await {
+            Some(Ok(item)) => return Ok(Some(item)),
+            Some(Err(error)) if is_final(&error) => return Err(error.into()),
+            Some(Err(error)) => tracing::info!("{error}"),
+            None => return Ok(None),
         }
     }
 }

@@ -158,6 +158,7 @@ local   local      all           unknown   <none>        0s
 mine    local      team team-a   unknown   <none>        0s
 "
     );
-    let names = plane.done("provider list -o name").await;
-    assert_eq!(names.lines().next(), Some("providerconfig.butler.butlerlabs.dev/local"));
+    let (local, mine) = ("providerconfig.butler.butlerlabs.dev/local\n", "providerconfig.butler.butlerlabs.dev/mine\n");
+    assert_eq!(plane.done("provider list -o name -n team-a").await, format!("{local}{mine}"));
+    assert_eq!(plane.done("provider list -o name -n team-b").await, local);
 }

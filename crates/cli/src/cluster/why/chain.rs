@@ -15,6 +15,7 @@ use super::below::{self, Below};
 pub(crate) struct Answer {
     pub(crate) team: String,
     pub(crate) cluster: String,
+    pub(crate) phase: ClusterPhase,
     /// Nothing stands in its way.
     pub(crate) healthy: bool,
     /// The symptom first, the cause last.
@@ -75,13 +76,14 @@ pub(crate) fn answer(cluster: &TenantCluster, below: &Below) -> Answer {
     chain.extend(paused(cluster));
     chain.extend(status.blockers.iter().map(|blocker| of_blocker(Stage::Blocker, "it", blocker)));
     chain.extend(below::links(below));
-    let healthy = chain.len() == 1 && status.phase == Some(ClusterPhase::Ready) && !is_deleting(cluster);
+    let healthy = chain.len() == 1 && phase(cluster, &status) == ClusterPhase::Ready;
     if healthy && let Some(first) = chain.first_mut() {
         first.message = Some("nothing stands in its way".to_owned());
     }
     Answer {
         team: cluster.namespace().unwrap_or_default(),
         cluster: cluster.name_any(),
+        phase: phase(cluster, &status),
         healthy,
         chain,
         unread: below.unread.clone(),
@@ -96,8 +98,8 @@ impl Link {
 }
 
 fn symptom(cluster: &TenantCluster, status: &TenantClusterStatus) -> Link {
-    let deleting = is_deleting(cluster);
-    let phase = if deleting { ClusterPhase::Deleting } else { status.phase.unwrap_or(ClusterPhase::Pending) };
+    let phase = phase(cluster, status);
+    let deleting = phase == ClusterPhase::Deleting;
     let (team, name) = (cluster.namespace().unwrap_or_default(), cluster.name_any());
     let mut link = Link::new(Stage::Symptom, format!("{team}/{name} is {phase}"));
     link.since =
@@ -182,6 +184,9 @@ pub(crate) fn of_blocker(stage: Stage, who: &str, blocker: &Blocker) -> Link {
     }
 }
 
-fn is_deleting(cluster: &TenantCluster) -> bool {
-    cluster.metadata.deletion_timestamp.is_some()
+fn phase(cluster: &TenantCluster, status: &TenantClusterStatus) -> ClusterPhase {
+    match cluster.metadata.deletion_timestamp {
+        Some(_) => ClusterPhase::Deleting,
+        None => status.phase.unwrap_or(ClusterPhase::Pending),
+    }
 }

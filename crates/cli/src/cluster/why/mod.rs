@@ -3,10 +3,11 @@
 mod below;
 mod chain;
 
+use butler_api::butler::tenant_cluster::ClusterPhase;
 use clap::Args;
 use jiff::Timestamp;
 
-use self::chain::Answer;
+use self::chain::{Answer, Stage};
 use super::{Named, age};
 use crate::failure::Outcome;
 use crate::lookup;
@@ -39,9 +40,10 @@ fn text(answer: &Answer, now: Timestamp, screen: Screen) -> String {
     let mut stage = None;
     for link in &answer.chain {
         let word = match (link.stage, stage) {
-            (chain::Stage::Symptom, _) => String::new(),
-            (now, before) if Some(now) == before => "and ".to_owned(),
-            _ => "because ".to_owned(),
+            (Stage::Symptom, _) => "",
+            (now, before) if Some(now) == before => "and ",
+            (_, Some(Stage::Symptom)) if answer.phase == ClusterPhase::Ready => "but ",
+            _ => "because ",
         };
         stage = Some(link.stage);
         let since = link.since.as_ref().map(|since| format!(" ({})", age(Some(since), now))).unwrap_or_default();
@@ -183,7 +185,10 @@ because no controller has looked at it yet
 ";
         assert_eq!(why(json!({}), json!({}), json!({}), &Below::default()), unseen);
         let stale = why(json!({}), json!({}), json!({"phase": "Ready", "observedGeneration": 0}), &Below::default());
-        assert_eq!(stale, unseen.replace("Pending", "Ready").replace("looked at it", "looked at its newest change"));
+        assert_eq!(
+            stale,
+            unseen.replace("Pending\nbecause", "Ready\nbut").replace("looked at it", "looked at its newest change")
+        );
     }
 
     #[test]
@@ -206,7 +211,7 @@ because no controller has looked at it yet
         };
         assert_eq!(
             why(json!({}), json!({}), status, &below),
-            "team-a/my-cluster is Ready\nbecause TenantAddon my-cluster-metallb is Failed\n  says  chart not found\n"
+            "team-a/my-cluster is Ready\nbut TenantAddon my-cluster-metallb is Failed\n  says  chart not found\n"
         );
     }
 }
