@@ -9,7 +9,7 @@ help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: ## Build Butler and run it on this machine; ARGS="--detach --api-port 7443" is passed on, PROFILE=release is faster
-	@PROFILE=$(or $(PROFILE),dev) scripts/up $(ARGS)
+	@PROFILE=$(or $(PROFILE),dev) scripts/up --demo $(ARGS)
 
 test: ## Everything that must hold: format, lints, docs, tests, generated files, dependencies
 	@scripts/test

@@ -90,7 +90,12 @@ fn machines(observed: &Observed) -> Vec<Blocker> {
                 evidence.push(format!("Machine {} is {phase}", machine.name_any()));
             }
         }
-        let message = format!("{ready} of {wanted} machines of {name} are ready");
+        let new = pool.status.as_ref().map_or(0, |status| status.updated_replicas);
+        let message = if ready >= wanted {
+            format!("machines of {name} are being replaced: {} of {wanted} are new", new.min(wanted))
+        } else {
+            format!("{ready} of {wanted} machines of {name} are ready")
+        };
         blockers.push(match failed {
             Some(failed) => Blocker {
                 evidence: vec![failed],

@@ -10,7 +10,7 @@ use kube::ResourceExt;
 use runtime::{Verdict, blockers_since, conditions_since};
 
 use super::deletion::CONTENTS_REMOVED;
-use super::observed::{Observed, is_settled, version_of};
+use super::observed::{Observed, version_of};
 use super::phase;
 use super::plan::{Plan, holds};
 use crate::names;
@@ -75,8 +75,9 @@ fn verdicts(
     blockers: &[Blocker],
     (ready, desired): (i32, i32),
 ) -> Vec<Verdict> {
-    let control_plane = observed.is_control_plane_ready();
-    let workers = control_plane && observed.deployments.values().all(|pool| is_settled(pool)) && ready >= desired;
+    let leaving = phase == ClusterPhase::Deleting;
+    let control_plane = observed.is_control_plane_ready() && !leaving;
+    let workers = control_plane && plan.wanted.is_some() && ready >= desired;
     let addons = plan.facts.installed && control_plane;
     let because = |fallback: &str| match blockers.first() {
         Some(blocker) => (blocker.reason.clone(), blocker.message.clone()),
@@ -135,15 +136,23 @@ fn endpoint(observed: &Observed) -> Option<String> {
 }
 
 fn pools(observed: &Observed, plan: &Plan) -> Vec<PoolStatus> {
-    let Some(wanted) = &plan.wanted else { return observed.status().worker_pools };
-    let pools = wanted.pools(&observed.cluster);
+    let known = observed.status().worker_pools;
+    let pools: Vec<(String, Option<i32>)> = match &plan.wanted {
+        Some(wanted) => {
+            wanted.pools(&observed.cluster).into_iter().map(|(name, workers)| (name, workers.replicas)).collect()
+        }
+        None => known
+            .into_iter()
+            .map(|pool| (pool.name, if plan.facts.leaving { Some(0) } else { pool.desired_replicas }))
+            .collect(),
+    };
     pools
         .into_iter()
-        .map(|(name, workers)| {
+        .map(|(name, desired)| {
             let deployment = observed.deployments.get(&names::pool(&observed.name(), &name));
             let status = deployment.and_then(|deployment| deployment.status.clone());
             PoolStatus {
-                desired_replicas: workers.replicas,
+                desired_replicas: desired,
                 replicas: Some(status.as_ref().map_or(0, |status| status.replicas)),
                 ready_replicas: Some(status.as_ref().map_or(0, |status| status.ready_replicas)),
                 updated_replicas: Some(status.as_ref().map_or(0, |status| status.updated_replicas)),
