@@ -14,7 +14,11 @@ pub(crate) fn check(pool: &Pool) -> Result<(), Error> {
     check_names("timeServers", &pool.time_servers)?;
     for (registry, endpoints) in &pool.mirrors {
         let field = format!("mirrors[{registry}]");
-        host(&field, registry.split_once(':').map_or(registry.as_str(), |(host, _)| host))?;
+        let (name, port) = registry.split_once(':').unwrap_or((registry, "443"));
+        host(&field, name)?;
+        if port.parse::<u16>().is_err() {
+            return Err(Error::invalid(field, "is no registry: write it as host or as host:port"));
+        }
         if endpoints.is_empty() {
             return Err(Error::invalid(field, "names no mirror: give at least one address, or remove the entry"));
         }

@@ -17,16 +17,12 @@ pub(crate) fn machine_template(request: &Request<'_>, machines: Machines<'_>) ->
     let mut machine = json!({
         "cpu": size.cpu,
         "memory": size.memory.to_string(),
-        "diskSize": size.disk.to_string(),
+        "disk": size.disk.to_string(),
         "os": machines.os_type(request),
     });
-    let section = request.provider.spec.local.as_ref();
-    let usual = section.and_then(|section| section.kind_node_image.as_deref());
+    let usual = request.provider.spec.local.as_ref().and_then(|section| section.kind_node_image.as_deref());
     if let Some(image) = machines.image(request).or(usual) {
         machine["image"] = image.into();
-    }
-    if let Some(startup) = section.and_then(|section| section.machine_startup.as_deref()) {
-        machine["startup"] = startup.into();
     }
     Ok(Template::new(VERSION, "LocalMachineTemplate", machine))
 }

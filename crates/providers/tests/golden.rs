@@ -6,9 +6,11 @@ mod common;
 use std::fs;
 use std::path::PathBuf;
 
+use capi::infrastructure::{HarvesterMachineTemplateSpec, LocalMachineTemplateSpec, NutanixMachineTemplateSpec};
 use common::Given;
 use providers::{Machines, infrastructure, machine_template};
-use serde_json::json;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
 
 #[test]
 fn the_seeds_cluster_on_harvester() {
@@ -95,12 +97,24 @@ fn local() {
 #[test]
 fn local_with_every_setting() {
     let given = Given::local()
-        .provider(json!({"local": {"kindNodeImage": "kindest/node:v1.34.2", "machineStartup": "500ms"}}))
+        .provider(json!({"local": {"kindNodeImage": "kindest/node:v1.34.2"}}))
         .spec(json!({"workerPools": [
             {"name": "own", "machineTemplate": {"os": {"type": "kairos", "imageRef": "kairos:latest"}}},
         ]}))
         .endpoint("127.0.0.1", 30443);
     compare("local-settings", &given, &[Machines::Pool("workers"), Machines::Pool("own")]);
+}
+
+/// A template's spec as the kinds that are installed have it.
+fn typed(kind: &str, spec: &Value) -> Value {
+    fn through<T: DeserializeOwned + Serialize>(spec: &Value) -> Value {
+        serde_json::to_value(serde_json::from_value::<T>(spec.clone()).unwrap()).unwrap()
+    }
+    match kind {
+        "LocalMachineTemplate" => through::<LocalMachineTemplateSpec>(spec),
+        "HarvesterMachineTemplate" => through::<HarvesterMachineTemplateSpec>(spec),
+        _ => through::<NutanixMachineTemplateSpec>(spec),
+    }
 }
 
 /// Compares the infrastructure, its Secrets and the templates of these machines with the file of this name.
@@ -116,6 +130,7 @@ fn compare(name: &str, given: &Given, machines: &[Machines<'_>]) {
             Machines::Pool(pool) => pool,
         };
         let template = machine_template(&request, *group).unwrap();
+        assert_eq!(typed(&template.kind, &template.spec), template.spec, "{name}: something is lost");
         documents.push(json!({
             "apiVersion": template.api_version,
             "kind": template.kind,

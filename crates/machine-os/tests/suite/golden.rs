@@ -4,7 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use butler_api::shared::OsType;
-use machine_os::{Format, Pool, bootstrap, control_plane};
+use capi::bootstrap::{KubeadmConfigSpec, KubeadmConfigTemplateSpec};
+use machine_os::{Bootstrap, Format, Pool, bootstrap, control_plane};
 use serde_json::Value;
 
 use crate::check;
@@ -45,6 +46,18 @@ fn machines_of_a_control_plane() {
         let spec = control_plane(&pool, sans).unwrap();
         assert_eq!(check::kubeadm::control_plane(&spec), [""; 0], "{name}");
         compare_text(&format!("control-plane-{name}.yaml"), &kernel::yaml::to_string(&spec).unwrap());
+    }
+}
+
+#[test]
+fn nothing_is_lost_in_the_kinds_that_are_installed() {
+    for pool in [minimal(OsType::Rocky), full(OsType::Rocky)] {
+        let Bootstrap::Config(spec) = bootstrap(&pool).unwrap() else { panic!("Rocky has a template") };
+        let typed: KubeadmConfigTemplateSpec = serde_json::from_value(spec.clone()).unwrap();
+        assert_eq!(serde_json::to_value(typed).unwrap(), spec);
+        let spec = control_plane(&pool, &[]).unwrap();
+        let typed: KubeadmConfigSpec = serde_json::from_value(spec.clone()).unwrap();
+        assert_eq!(serde_json::to_value(typed).unwrap(), spec);
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod check;
 mod golden;
+mod hostile;
 mod pool;
 mod refused;
 mod versions;

@@ -145,6 +145,11 @@ fn text_that_would_break_out_of_a_document() {
         ),
         (
             OsType::Flatcar,
+            |pool| drop(pool.mirrors.insert("docker.io://".to_owned(), vec!["https://a".to_owned()])),
+            "mirrors[docker.io://]: is no registry: write it as host or as host:port",
+        ),
+        (
+            OsType::Flatcar,
             |pool| drop(pool.mirrors.insert("docker.io".to_owned(), Vec::new())),
             "mirrors[docker.io]: names no mirror: give at least one address, or remove the entry",
         ),
