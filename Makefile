@@ -1,6 +1,6 @@
 # The commands of the project. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help up test real fuzz bench kubernetes crds fmt clean
+.PHONY: help up test real model fuzz bench kubernetes crds fmt clean
 
 # Built and fetched programs (kube-apiserver, etcd, kubectl, helm, cargo-deny) live here, shared by all clones.
 export BUTLER_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/butler
@@ -18,6 +18,9 @@ real: ## Real control planes with a real node, end to end (needs root, and what 
 	@scripts/kubernetes v1.35.4 kube-apiserver kube-controller-manager kube-scheduler
 	@cargo build --locked --package butler
 	@scripts/real $${CARGO_TARGET_DIR:-target}/debug/butler $(ARGS)
+
+model: ## Live ten thousand random lives of tenant clusters, with faults; make test lives a thousand
+	@SEEDS=10000 cargo test --locked --release --package fleet --test model
 
 fuzz: ## Look for input that crashes Butler, a minute for each kind of input (needs a C++ compiler); ARGS="cel yaml" runs some
 	@scripts/fuzz $(ARGS)

@@ -25,6 +25,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) time_servers: Vec<String>,
     /// Name servers of the provider.
     pub(crate) name_servers: Vec<IpAddr>,
+    /// What the provider needs of its nodes.
+    pub(crate) machine: Machine,
     /// SSH key of machines that name none.
     pub(crate) ssh_key: Option<String>,
 }
@@ -58,10 +60,7 @@ pub(crate) fn config(
         time_servers: around.time_servers.clone(),
         name_servers: around.name_servers.clone(),
         mirrors: Default::default(),
-        machine: Machine {
-            external_cloud_provider: wanted.spec.control_plane.external_cloud_provider == Some(true),
-            ..Machine::default()
-        },
+        machine: around.machine.clone(),
         talos: None,
     };
     match machine_os::bootstrap(&asked) {

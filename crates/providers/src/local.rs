@@ -17,12 +17,16 @@ pub(crate) fn machine_template(request: &Request<'_>, machines: Machines<'_>) ->
     let mut machine = json!({
         "cpu": size.cpu,
         "memory": size.memory.to_string(),
-        "disk": size.disk.to_string(),
+        "diskSize": size.disk.to_string(),
         "os": machines.os_type(request),
     });
     let usual = request.provider.spec.local.as_ref().and_then(|section| section.kind_node_image.as_deref());
     if let Some(image) = machines.image(request).or(usual) {
         machine["image"] = image.into();
+    }
+    let startup = request.provider.spec.local.as_ref().and_then(|section| section.machine_startup.as_deref());
+    if let Some(startup) = startup {
+        machine["startup"] = startup.into();
     }
     Ok(Template::new(VERSION, "LocalMachineTemplate", machine))
 }

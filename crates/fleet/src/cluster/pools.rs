@@ -115,6 +115,10 @@ impl Renderer<'_> {
             cluster: &self.name,
             time_servers: time_servers.into_iter().flatten().find(|list| !list.is_empty()).cloned().unwrap_or_default(),
             name_servers: name_servers.iter().filter_map(|address| address.parse().ok()).collect(),
+            machine: providers::node_machine(
+                self.request.provider.spec.provider,
+                self.wanted.spec.control_plane.external_cloud_provider == Some(true),
+            ),
             ssh_key: platform.and_then(|platform| platform.ssh_authorized_key.clone()),
         }
     }

@@ -16,9 +16,6 @@ pub const DEFAULT_VERSION: &str = "v1.34.4";
 /// The oldest and the newest minor that control planes are made of.
 const MINORS: std::ops::RangeInclusive<u32> = 30..=36;
 const DEFAULT_WORKERS: i32 = 1;
-const DEFAULT_CPU: i64 = 4;
-const DEFAULT_MEMORY: &str = "16Gi";
-const DEFAULT_DISK: &str = "100Gi";
 
 /// Where defaults come from, the closest first.
 #[derive(Clone, Copy, Default)]
@@ -184,15 +181,15 @@ fn access(cluster: &TenantCluster, provider: &ProviderConfig) -> Option<Blocker>
 fn fill(workers: &mut Workers, defaults: &ClusterDefaults, replicas: i32) {
     workers.replicas = Some(workers.replicas.unwrap_or(replicas));
     let gibibytes = |amount: i32| ByteSize::Text(format!("{amount}Gi"));
+    let usual = providers::default_machine();
     let template = workers.machine_template.get_or_insert_with(MachineTemplate::default);
-    let cpu = || CpuCount::Int(defaults.worker_cpu.map_or(DEFAULT_CPU, i64::from));
-    template.cpu.get_or_insert_with(cpu);
-    template
-        .memory
-        .get_or_insert_with(|| defaults.worker_memory_gi.map_or_else(|| ByteSize::from(DEFAULT_MEMORY), gibibytes));
-    template
-        .disk_size
-        .get_or_insert_with(|| defaults.worker_disk_gi.map_or_else(|| ByteSize::from(DEFAULT_DISK), gibibytes));
+    let own = std::mem::take(template);
+    *template = MachineTemplate {
+        cpu: own.cpu.or(defaults.worker_cpu.map(|cpu| CpuCount::Int(cpu.into()))).or(usual.cpu),
+        memory: own.memory.or(defaults.worker_memory_gi.map(gibibytes)).or(usual.memory),
+        disk_size: own.disk_size.or(defaults.worker_disk_gi.map(gibibytes)).or(usual.disk_size),
+        os: own.os,
+    };
     template.os.get_or_insert_with(NodeOs::default).type_.get_or_insert(OsType::Rocky);
 }
 
