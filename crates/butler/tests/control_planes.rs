@@ -15,8 +15,10 @@ use butler_api::steward::tenant_control_plane::ControlPlaneState;
 use common::{Butler, client};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Pod, Secret, Service};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client, Config, ResourceExt};
 use serde_json::{Value, json};
@@ -355,6 +357,45 @@ async fn what_belongs_to_others_is_left_to_them() {
     services.delete("demo", &DeleteParams::default()).await.unwrap();
     platform.secrets.delete("demo-apiserver", &DeleteParams::default()).await.unwrap();
     Box::pin(platform.ready("demo")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_is_told_in_the_version_it_knows() {
+    let folder = tempfile::tempdir().unwrap();
+    let _butler = Butler::up(folder.path());
+    let platform = Platform::on(folder.path()).await;
+    let definition = json!({
+        "metadata": {
+            "name": "tlsroutes.gateway.networking.k8s.io",
+            "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
+        },
+        "spec": {
+            "group": "gateway.networking.k8s.io", "scope": "Namespaced",
+            "names": {"kind": "TLSRoute", "plural": "tlsroutes"},
+            "versions": [{
+                "name": "v1alpha2", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+            }],
+        },
+    });
+    let definitions: Api<CustomResourceDefinition> = Api::all(platform.client.clone());
+    definitions.create(&PostParams::default(), &serde_json::from_value(definition).unwrap()).await.unwrap();
+    let mut spec = plain();
+    spec["controlPlane"]["gateway"] = json!({"hostname": "demo.example.com", "parentRefs": [{"name": "edge"}]});
+    Box::pin(platform.create("demo", spec)).await;
+    let route = |object: &TenantControlPlane| object.status.as_ref()?.kubernetes_resources.as_ref()?.route.clone();
+    let demo = Box::pin(platform.until("demo", |object| route(object).is_some())).await;
+    assert_eq!(route(&demo).unwrap().api_version, "gateway.networking.k8s.io/v1alpha2");
+    Box::pin(platform.ready("demo")).await;
+    assert_eq!(demo.status.unwrap().control_plane_endpoint.as_deref(), Some("demo.example.com:6443"));
+    let kind = GroupVersionKind::gvk("gateway.networking.k8s.io", "v1alpha2", "TLSRoute");
+    let routes: Api<DynamicObject> =
+        Api::default_namespaced_with(platform.client.clone(), &ApiResource::from_gvk(&kind));
+    let made = routes.get("demo").await.unwrap();
+    assert_eq!(made.data["spec"]["hostnames"], json!(["demo.example.com"]));
+    Box::pin(platform.patch("demo", json!({"spec": {"controlPlane": {"gateway": null}}}))).await;
+    Box::pin(platform.until("demo", |object| route(object).is_none())).await;
+    assert_eq!(routes.get_opt("demo").await.unwrap(), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,7 +8,7 @@ use kube::{Api, Client, ResourceExt};
 use runtime::Failure;
 
 use super::objects::ADDON;
-use super::{Error, Tenant, coredns, defaults, digest, kube_proxy, objects};
+use super::{Error, Tenant, coredns, defaults, digest, konnectivity, kube_proxy, objects};
 
 /// Owns what administrators may not change.
 const MANAGER: &str = "steward";
@@ -63,7 +63,8 @@ fn addons(tenant: &Tenant) -> Result<Vec<AddonReport>, Error> {
     };
     let core_dns = tenant.addons.core_dns.as_ref().map(|image| coredns::tag(tenant, image)).transpose()?;
     let kube_proxy = tenant.addons.kube_proxy.as_ref().map(|image: &ImageOverride| kube_proxy::tag(tenant, image));
-    Ok(vec![report("coreDNS", core_dns), report("kubeProxy", kube_proxy)])
+    let konnectivity = tenant.addons.konnectivity.as_ref().map(|wanted| konnectivity::tag(tenant, wanted));
+    Ok(vec![report("coreDNS", core_dns), report("kubeProxy", kube_proxy), report("konnectivity", konnectivity)])
 }
 
 async fn write(client: &Client, object: &DynamicObject, params: &PatchParams) -> Result<(), kube::Error> {
@@ -91,6 +92,7 @@ fn leftovers(tenant: &Tenant) -> Result<Vec<DynamicObject>, Error> {
     if tenant.addons.kube_proxy.is_none() {
         left.extend(kube_proxy::objects(tenant, &plain)?);
     }
+    left.extend(konnectivity::leftovers(tenant)?);
     // Workloads go first, and what they need after them.
     left.reverse();
     Ok(left)

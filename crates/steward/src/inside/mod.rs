@@ -1,4 +1,5 @@
-//! What is put into a tenant: what kubeadm would upload, RBAC, CoreDNS, kube-proxy; and whom it lets join.
+//! What is put into a tenant: what kubeadm would upload, RBAC, CoreDNS, kube-proxy, konnectivity's agents; and whom it lets
+//! join.
 //!
 //! ```text
 //!   Tenant ──objects()──▶ what should be there ──apply()──▶ the tenant's API
@@ -14,6 +15,7 @@ mod apply;
 pub mod approval;
 mod coredns;
 mod error;
+mod konnectivity;
 mod kube_proxy;
 mod kubeadm;
 mod kubelet;
@@ -31,6 +33,10 @@ use kernel::version::Version;
 
 pub use self::apply::{Applied, apply};
 pub use self::error::Error;
+pub use self::konnectivity::{
+    AGENT as KONNECTIVITY_AGENT, NAMESPACE as KONNECTIVITY_NAMESPACE, SERVER as KONNECTIVITY_SERVER,
+    version as konnectivity_version,
+};
 pub use self::objects::{defaults, digest, objects};
 pub use self::unsupported::{Unsupported, unsupported};
 
@@ -59,6 +65,8 @@ pub struct Tenant {
     pub kubelet: Kubelet,
     /// What is put into it besides.
     pub addons: ControlPlaneAddons,
+    /// The port at the endpoint's host where konnectivity's server listens to agents, where there is one.
+    pub konnectivity_port: Option<u16>,
     /// Registry of Kubernetes' images.
     pub registry: String,
 }

@@ -6,7 +6,7 @@ use kube::core::{ApiResource, DynamicObject};
 use kube::{Resource, ResourceExt};
 use serde_json::Value;
 
-use super::{Error, Tenant, coredns, kube_proxy, kubeadm, kubelet, rbac};
+use super::{Error, Tenant, coredns, konnectivity, kube_proxy, kubeadm, kubelet, rbac};
 
 /// Label of everything Steward puts into a tenant.
 pub(super) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "steward");
@@ -27,6 +27,9 @@ pub fn objects(tenant: &Tenant) -> Result<Vec<DynamicObject>, Error> {
     }
     if let Some(image) = &tenant.addons.kube_proxy {
         all.extend(kube_proxy::objects(tenant, image)?);
+    }
+    if let Some(konnectivity) = &tenant.addons.konnectivity {
+        all.extend(konnectivity::objects(tenant, konnectivity)?);
     }
     Ok(all)
 }

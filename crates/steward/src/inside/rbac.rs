@@ -73,7 +73,7 @@ pub(super) fn group(name: &str) -> Value {
     json!({"apiGroup": GROUP, "kind": "Group", "name": name})
 }
 
-fn user(name: &str) -> Value {
+pub(super) fn user(name: &str) -> Value {
     json!({"apiGroup": GROUP, "kind": "User", "name": name})
 }
 

@@ -5,8 +5,6 @@ use butler_api::steward::tenant_control_plane::ControlPlaneAddons;
 /// An addon that is asked for and cannot be served yet. Whoever asks is told, instead of waiting for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsupported {
-    /// A way from the API server to nodes it cannot reach.
-    Konnectivity,
     /// A way from the tenant's pods to an API server behind a host name.
     TcpProxy,
     /// Joining of nodes that bring their own protocol. Its rules for approving certificates hold nevertheless.
@@ -17,7 +15,6 @@ impl Unsupported {
     /// The field that asks for it.
     pub fn field(self) -> &'static str {
         match self {
-            Self::Konnectivity => "spec.addons.konnectivity",
             Self::TcpProxy => "spec.addons.tcpProxy",
             Self::WorkerBootstrap => "spec.addons.workerBootstrap",
         }
@@ -26,7 +23,6 @@ impl Unsupported {
     /// What can be done instead.
     pub fn remedy(self) -> &'static str {
         match self {
-            Self::Konnectivity => "remove it, and give the API server a route to the nodes",
             Self::TcpProxy => "remove it, and publish the API server at an address of its own",
             Self::WorkerBootstrap => "remove it, and let nodes join with a bootstrap token",
         }
@@ -36,7 +32,6 @@ impl Unsupported {
 /// Everything that is asked for and cannot be served yet.
 pub fn unsupported(addons: &ControlPlaneAddons) -> Vec<Unsupported> {
     let asked = [
-        (Unsupported::Konnectivity, addons.konnectivity.is_some()),
         (Unsupported::TcpProxy, addons.tcp_proxy.is_some()),
         (Unsupported::WorkerBootstrap, addons.worker_bootstrap.is_some()),
     ];
@@ -53,8 +48,7 @@ mod tests {
     fn what_is_asked_for_in_vain_is_named() {
         for (addons, expected) in [
             (json!({}), vec![]),
-            (json!({"coreDNS": {}, "kubeProxy": {}}), vec![]),
-            (json!({"konnectivity": {}}), vec!["spec.addons.konnectivity"]),
+            (json!({"coreDNS": {}, "kubeProxy": {}, "konnectivity": {}}), vec![]),
             (
                 json!({"tcpProxy": {}, "workerBootstrap": {"provider": "talos"}}),
                 vec!["spec.addons.tcpProxy", "spec.addons.workerBootstrap"],

@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 
+use butler_api::shared::ServiceType;
 use ipnet::IpNet;
 
 use super::observed::Observed;
 use super::plan::{Plan, version};
 use crate::credentials::Roots;
-use crate::inside;
+use crate::{inside, workload};
 
 /// What belongs into the tenant, or why it cannot be said.
 pub(super) fn tenant(observed: &Observed, plan: &Plan, roots: &Roots) -> Result<inside::Tenant, String> {
@@ -39,8 +40,19 @@ pub(super) fn tenant(observed: &Observed, plan: &Plan, roots: &Roots) -> Result<
         ca_pem: roots.cluster.cluster_ca.pem(),
         kubelet: spec.kubernetes.kubelet.clone(),
         addons: spec.addons.clone(),
+        konnectivity_port: konnectivity_port(observed),
         registry: registry.unwrap_or_else(|| "registry.k8s.io".to_owned()),
     })
+}
+
+/// The port at which agents reach konnectivity's server.
+fn konnectivity_port(observed: &Observed) -> Option<u16> {
+    let port = workload::agent_port(&observed.tenant.spec.addons)?;
+    let spec = observed.service.as_ref()?.spec.as_ref()?;
+    let of_service = spec.ports.iter().flatten().find(|known| known.port == port)?;
+    let is_on_nodes = observed.tenant.spec.control_plane.service.service_type == ServiceType::NodePort;
+    let port = if is_on_nodes { of_service.node_port? } else { port };
+    u16::try_from(port).ok()
 }
 
 /// The digest of what was put into the tenant last.

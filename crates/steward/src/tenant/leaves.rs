@@ -7,16 +7,17 @@ use ipnet::IpNet;
 use super::endpoint::Endpoint;
 use super::observed::{Observed, Store};
 use crate::credentials::{KubeconfigWish, Leaf, Root, Wish};
-use crate::names;
+use crate::{inside, names};
 
 /// What the names of their Secrets end in.
-pub(super) const SUFFIXES: [&str; 8] = [
+pub(super) const SUFFIXES: [&str; 9] = [
     "apiserver",
     "kubelet-client",
     "front-proxy-client",
     "admin-kubeconfig",
     "controller-manager-kubeconfig",
     "scheduler-kubeconfig",
+    "konnectivity-kubeconfig",
     "datastore",
     "etcd-server",
 ];
@@ -38,6 +39,9 @@ pub(super) fn leaves(observed: &Observed, endpoint: &Endpoint) -> Vec<Leaf> {
         leaf("controller-manager-kubeconfig", Wish::Kubeconfigs(vec![local(observed, CONTROLLER_MANAGER)])),
         leaf("scheduler-kubeconfig", Wish::Kubeconfigs(vec![local(observed, SCHEDULER)])),
     ];
+    if observed.tenant.spec.addons.konnectivity.is_some() {
+        leaves.push(leaf("konnectivity-kubeconfig", Wish::Kubeconfigs(vec![local(observed, KONNECTIVITY)])));
+    }
     match &observed.store {
         Store::Own => {
             leaves.push(leaf("datastore", client(Root::EtcdCa, "kube-apiserver", &[])));
@@ -57,6 +61,7 @@ pub(super) fn admin_secret(tenant: &str) -> String {
 }
 
 const CONTROLLER_MANAGER: (&str, &str) = ("controller-manager.conf", "system:kube-controller-manager");
+const KONNECTIVITY: (&str, &str) = ("konnectivity-server.conf", inside::KONNECTIVITY_SERVER);
 const SCHEDULER: (&str, &str) = ("scheduler.conf", "system:kube-scheduler");
 
 /// Names and addresses by which the API server is dialled.

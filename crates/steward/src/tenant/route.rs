@@ -30,7 +30,7 @@ impl TenantController {
             wanted.types.get_or_insert_default().api_version.clone_from(&resource.api_version);
             let api: Api<DynamicObject> =
                 Api::namespaced_with(self.applier.client().clone(), observed.namespace(), &resource);
-            let known = api.get_opt(&wanted.name_any()).await?;
+            let known = there(&api, &wanted.name_any()).await?;
             if let Some(owner) = known.as_ref().and_then(|known| foreign(known, observed.uid())) {
                 let taken = Taken { kind, name: wanted.name_any(), owner };
                 done.blockers.extend(super::taken::blocker(observed.namespace(), &[taken]));
@@ -67,12 +67,21 @@ impl TenantController {
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &route.kind));
         let api: Api<DynamicObject> =
             Api::namespaced_with(self.applier.client().clone(), observed.namespace(), &resource);
-        let known = api.get_opt(&route.name).await?.filter(|known| foreign(known, observed.uid()).is_none());
+        let known = there(&api, &route.name).await?.filter(|known| foreign(known, observed.uid()).is_none());
         if known.is_some() {
             api.delete(&route.name, &DeleteParams::default()).await?;
         }
         done.route_dropped = true;
         Ok(false)
+    }
+}
+
+/// An object that may be missing, and its kind as well.
+async fn there(api: &Api<DynamicObject>, name: &str) -> Result<Option<DynamicObject>, Failure> {
+    match api.get(name).await {
+        Ok(object) => Ok(Some(object)),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -10,12 +10,8 @@ use crate::credentials::Root;
 use crate::inside;
 use crate::names;
 use crate::store::StoreError;
-use crate::workload::RenderError;
 use crate::workload::programs::{CONTROLLER_MANAGER_PORT, SCHEDULER_PORT, SUPPORTED, is_supported};
-
-/// Ports of a control plane's pods that are not the API server's.
-const POD_PORTS: [(i32, &str); 2] =
-    [(CONTROLLER_MANAGER_PORT, "kube-controller-manager"), (SCHEDULER_PORT, "kube-scheduler")];
+use crate::workload::{KONNECTIVITY_PORTS, RenderError, agent_port, published};
 
 /// Steward was told to keep off.
 pub(super) fn paused() -> Blocker {
@@ -33,6 +29,24 @@ pub(super) fn port_taken(observed: &Observed, why: &str) -> Blocker {
     let message = format!("port {} is in use", observed.tenant.spec.network_profile.port);
     let remedy = "set spec.networkProfile.port to one that is free, or delete the Service that has it";
     Blocker { evidence: vec![why.to_owned()], ..blocker("PortTaken", message, BlockerOwner::User, remedy) }
+}
+
+/// Two programs of a pod cannot listen on one port.
+fn ports_taken(observed: &Observed) -> Option<Blocker> {
+    let spec = &observed.tenant.spec;
+    let api_server = spec.network_profile.port;
+    let mut others = vec![(CONTROLLER_MANAGER_PORT, "kube-controller-manager"), (SCHEDULER_PORT, "kube-scheduler")];
+    if let Some(agents) = agent_port(&spec.addons) {
+        others.extend(KONNECTIVITY_PORTS.map(|port| (port, "konnectivity")));
+        if let Some((port, program)) = others.iter().find(|(port, _)| *port == agents) {
+            let message = format!("port {port} is in use by {program} in the same pod");
+            let remedy = "set spec.addons.konnectivity.server.port to another port";
+            return Some(blocker("PortTaken", message, BlockerOwner::User, remedy));
+        }
+        others.push((agents, "konnectivity"));
+    }
+    let (port, program) = others.into_iter().find(|(port, _)| *port == api_server)?;
+    Some(port_taken(observed, &format!("{program} listens on port {port} in the same pod")))
 }
 
 /// Something that comes by itself.
@@ -55,10 +69,7 @@ pub(super) fn check(observed: &Observed) -> Result<Version, Vec<Blocker>> {
         let message = format!("Kubernetes {wanted} is not supported");
         blockers.push(blocker("VersionUnsupported", message, BlockerOwner::User, &remedy));
     }
-    let port = spec.network_profile.port;
-    if let Some((_, program)) = POD_PORTS.into_iter().find(|(taken, _)| *taken == port) {
-        blockers.push(port_taken(observed, &format!("{program} listens on port {port} in the same pod")));
-    }
+    blockers.extend(ports_taken(observed));
     if let Some(installed) = installed(observed)
         && let Err(error) = installed.upgrade_to(wanted)
     {
@@ -78,8 +89,11 @@ pub(super) fn installed(observed: &Observed) -> Option<Version> {
 fn unsupported(observed: &Observed) -> Vec<Blocker> {
     let spec = &observed.tenant.spec;
     let limited = spec.write_permissions.as_ref();
-    let wishes =
-        [("spec.writePermissions", limited.is_some_and(|w| w.block_creation || w.block_update || w.block_deletion))];
+    let is_published = published(&spec.control_plane).is_some();
+    let wishes = [
+        ("spec.writePermissions", limited.is_some_and(|w| w.block_creation || w.block_update || w.block_deletion)),
+        ("spec.addons.konnectivity behind a host name", spec.addons.konnectivity.is_some() && is_published),
+    ];
     let asked = wishes.into_iter().filter(|(_, asked)| *asked).map(|(field, _)| (field, format!("remove {field}")));
     let inside = inside::unsupported(&spec.addons).into_iter().map(|what| (what.field(), what.remedy().to_owned()));
     asked

@@ -2,6 +2,7 @@
 
 mod etcd;
 mod flags;
+mod konnectivity;
 mod pods;
 pub mod programs;
 mod publication;
@@ -18,6 +19,7 @@ pub use etcd::{
     CLIENT_PORT as ETCD_PORT, client_service as etcd_client_service, peer_service as etcd_peer_service, stateful_set,
 };
 pub use flags::Refused;
+pub use konnectivity::{OWN_PORTS as KONNECTIVITY_PORTS, agent_port};
 pub use pods::{budget, deployment};
 pub use publication::{ROUTE, ingress, published, route};
 pub use service::service;

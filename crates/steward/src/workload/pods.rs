@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::flags::{Flags, Refused};
 use super::programs::{self, CONF, PKI};
-use super::{RenderError, Wanted};
+use super::{RenderError, Wanted, agent_port, konnectivity};
 use crate::credentials::Root;
 use crate::names;
 
@@ -26,7 +26,7 @@ struct Program {
     port: i32,
     /// Paths of liveness and readiness.
     health: [&'static str; 2],
-    volumes: &'static [(&'static str, &'static str)],
+    volumes: Vec<(&'static str, &'static str)>,
     resources: Value,
     probes: ProbeSet,
     security: Option<Raw>,
@@ -36,7 +36,8 @@ struct Program {
 /// The Deployment.
 pub fn deployment(wanted: &Wanted<'_>) -> Result<Deployment, RenderError> {
     let spec = &wanted.spec.control_plane.deployment;
-    let containers: Vec<Value> = programs(wanted)?.into_iter().map(|program| container(wanted, program)).collect();
+    let programs = programs(wanted)?.into_iter().map(|program| container(wanted, program));
+    let containers = programs.chain(konnectivity::container(wanted)?);
     let extra = |list: &[Raw]| list.iter().map(|raw| Value::Object(raw.0.clone())).collect::<Vec<_>>();
     let labels = |component: &str, extra: &Option<Metadata>| {
         let mut labels = names::labels(wanted.name, component);
@@ -46,6 +47,9 @@ pub fn deployment(wanted: &Wanted<'_>) -> Result<Deployment, RenderError> {
     let mut annotations = spec.pod_additional_metadata.clone().unwrap_or_default().annotations;
     for (secret, digest) in &wanted.mounted {
         annotations.insert(format!("digest.steward.butlerlabs.dev/{secret}"), digest.clone());
+    }
+    if agent_port(&wanted.spec.addons).is_some() {
+        annotations.insert(konnectivity::SELECTOR.to_owned(), konnectivity::selector());
     }
     let mut pod = json!({
         "automountServiceAccountToken": spec.automount_service_account_token.unwrap_or(false),
@@ -59,7 +63,7 @@ pub fn deployment(wanted: &Wanted<'_>) -> Result<Deployment, RenderError> {
             }),
         },
         "initContainers": extra(&spec.additional_init_containers),
-        "containers": containers.into_iter().chain(extra(&spec.additional_containers)).collect::<Vec<_>>(),
+        "containers": containers.chain(extra(&spec.additional_containers)).collect::<Vec<_>>(),
         "volumes": volumes(wanted).into_iter().chain(extra(&spec.additional_volumes)).collect::<Vec<_>>(),
         "tolerations": extra(&spec.tolerations),
         "topologySpreadConstraints": match spec.topology_spread_constraints.as_slice() {
@@ -179,7 +183,10 @@ fn programs(wanted: &Wanted<'_>) -> Result<[Program; 3], RenderError> {
             )?,
             port: wanted.port(),
             health: ["/livez", "/readyz"],
-            volumes: &[("api-server", PKI)],
+            volumes: match agent_port(&wanted.spec.addons) {
+                Some(_) => [("api-server", PKI)].into_iter().chain(konnectivity::API_SERVER_VOLUMES).collect(),
+                None => vec![("api-server", PKI)],
+            },
             resources: amounts(|r| &r.api_server, "100m", "320Mi"),
             probes: probes_of(probes.api_server),
             security: security.api_server,
@@ -195,7 +202,7 @@ fn programs(wanted: &Wanted<'_>) -> Result<[Program; 3], RenderError> {
             )?,
             port: programs::CONTROLLER_MANAGER_PORT,
             health: ["/healthz", "/healthz"],
-            volumes: &[("controller-manager", PKI), ("controller-manager-conf", CONF)],
+            volumes: vec![("controller-manager", PKI), ("controller-manager-conf", CONF)],
             resources: amounts(|r| &r.controller_manager, "25m", "64Mi"),
             probes: probes_of(probes.controller_manager),
             security: security.controller_manager,
@@ -207,7 +214,7 @@ fn programs(wanted: &Wanted<'_>) -> Result<[Program; 3], RenderError> {
             args: args(programs::scheduler(), &extra.scheduler, "spec.controlPlane.deployment.extraArgs.scheduler")?,
             port: programs::SCHEDULER_PORT,
             health: ["/healthz", "/healthz"],
-            volumes: &[("scheduler-conf", CONF)],
+            volumes: vec![("scheduler-conf", CONF)],
             resources: amounts(|r| &r.scheduler, "25m", "64Mi"),
             probes: probes_of(probes.scheduler),
             security: security.scheduler,
@@ -319,12 +326,16 @@ fn volumes(wanted: &Wanted<'_>) -> Vec<Value> {
         let (secret, file) = file(name);
         projected(&format!("{name}-conf"), vec![source(secret, &[(&file, &file)])])
     };
-    vec![
+    let mut volumes = vec![
         projected("api-server", api_server),
         projected("controller-manager", controller_manager),
         conf("controller-manager"),
         conf("scheduler"),
-    ]
+    ];
+    if agent_port(&wanted.spec.addons).is_some() {
+        volumes.extend(konnectivity::volumes(wanted));
+    }
+    volumes
 }
 
 fn spread(wanted: &Wanted<'_>) -> Vec<Value> {

@@ -2,8 +2,9 @@
 
 use kernel::version::Version;
 
-use super::Wanted;
 use super::flags::Flags;
+use super::konnectivity::SELECTOR_FILE;
+use super::{Wanted, agent_port};
 
 /// Where the certificates are mounted.
 pub const PKI: &str = "/etc/kubernetes/pki";
@@ -71,6 +72,9 @@ pub fn api_server(wanted: &Wanted<'_>) -> Flags {
     if !wanted.overrides.is_empty() {
         let each = wanted.overrides.iter().map(|(resource, servers)| format!("{resource}#{}", servers.join(";")));
         flags = flags.fixed("etcd-servers-overrides", each.collect::<Vec<_>>().join(","));
+    }
+    if agent_port(&wanted.spec.addons).is_some() {
+        flags = flags.fixed("egress-selector-config-file", SELECTOR_FILE);
     }
     // A store that is shared is compacted by whoever runs it.
     if !wanted.has_own_etcd() {

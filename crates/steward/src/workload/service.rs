@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::metadata;
+use super::{agent_port, metadata};
 use crate::names;
 
 /// Ports that Kubernetes gives to Services of type NodePort unless told otherwise.
@@ -27,6 +27,13 @@ pub fn service(namespace: &str, name: &str, owner: &OwnerReference, spec: &Tenan
         node_port: has_node_port.then_some(profile.port),
         ..ServicePort::default()
     };
+    let agents = agent_port(&spec.addons).map(|port| ServicePort {
+        name: Some("konnectivity".to_owned()),
+        protocol: Some("TCP".to_owned()),
+        port,
+        target_port: Some(IntOrString::Int(port)),
+        ..ServicePort::default()
+    });
     let others = wanted.additional_ports.iter().map(|port| ServicePort {
         name: Some(port.name.clone()),
         protocol: Some(port.protocol.as_str().to_owned()),
@@ -47,7 +54,7 @@ pub fn service(namespace: &str, name: &str, owner: &OwnerReference, spec: &Tenan
         spec: Some(ServiceSpec {
             type_: Some(wanted.service_type.as_str().to_owned()),
             selector: Some(names::selector(name)),
-            ports: Some([main].into_iter().chain(others).collect()),
+            ports: Some([main].into_iter().chain(agents).chain(others).collect()),
             load_balancer_class: profile.load_balancer_class.clone().filter(|_| is_balanced),
             load_balancer_source_ranges: (is_balanced && !ranges.is_empty()).then(|| ranges.clone()),
             load_balancer_ip: address.filter(|_| is_balanced).map(str::to_owned),

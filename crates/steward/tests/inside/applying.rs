@@ -13,6 +13,9 @@ use crate::faults::at_every_request;
 use crate::server::against_all;
 use crate::tenant::both;
 
+/// Kinds of what konnectivity may have left: in either mode.
+const KONNECTIVITY: usize = 4;
+
 #[tokio::test]
 async fn everything_is_there_and_stays_as_it_is() {
     against_all(async |server| {
@@ -21,7 +24,7 @@ async fn everything_is_there_and_stays_as_it_is() {
         assert_eq!(applied.digest, digest(&tenant).unwrap());
         assert_eq!(applied.kept, [""; 0]);
         let addons: Vec<_> = applied.addons.iter().map(|a| (a.name.as_str(), a.version.as_deref())).collect();
-        assert_eq!(addons, [("coreDNS", Some("v1.12.1")), ("kubeProxy", Some("v1.34.4"))]);
+        assert_eq!(addons, [("coreDNS", Some("v1.12.1")), ("kubeProxy", Some("v1.34.4")), ("konnectivity", None)]);
         let before = versions(&client, &tenant).await;
         assert!(before.iter().all(Option::is_some));
         assert_eq!(apply(&client, &tenant).await.unwrap(), applied);
@@ -38,10 +41,15 @@ async fn it_can_be_taken_up_after_any_request() {
         let (client, tenant) = (server.admin().await, server.tenant(both()));
         let bare = server.tenant(json!({}));
         let on = at_every_request(&client, async |client| apply(&client, &tenant).await).await;
-        assert_eq!(on, objects(&tenant).unwrap().len() + defaults(&tenant).unwrap().len(), "one request each");
+        let written = objects(&tenant).unwrap().len() + defaults(&tenant).unwrap().len();
+        assert_eq!(on, written + KONNECTIVITY, "one request each");
         assert!(versions(&client, &tenant).await.iter().all(Option::is_some));
         let off = at_every_request(&client, async |client| apply(&client, &bare).await).await;
-        assert_eq!(off, objects(&bare).unwrap().len() + 12, "one request each, and one for each that may be left");
+        assert_eq!(
+            off,
+            objects(&bare).unwrap().len() + 12 + KONNECTIVITY,
+            "one request each, and one for each that may be left"
+        );
         let left = versions(&client, &tenant).await.into_iter().flatten().count();
         assert_eq!(left, objects(&bare).unwrap().len());
     })
@@ -90,7 +98,7 @@ async fn addons_of_others_survive() {
         let role: ClusterRole = serde_json::from_value(json!({"metadata": {"name": "system:coredns"}})).unwrap();
         roles.create(&PostParams::default(), &role).await.unwrap();
         let addons = apply(&client, &server.tenant(json!({"kubeProxy": {}}))).await.unwrap().addons;
-        assert_eq!(addons.iter().map(|addon| addon.enabled).collect::<Vec<_>>(), [false, true]);
+        assert_eq!(addons.iter().map(|addon| addon.enabled).collect::<Vec<_>>(), [false, true, false]);
         apply(&client, &server.tenant(json!({}))).await.unwrap();
         assert!(deployments(&client).get_opt("coredns").await.unwrap().is_some());
         assert!(roles.get_opt("system:coredns").await.unwrap().is_some());
@@ -134,4 +142,23 @@ async fn versions(client: &Client, tenant: &Tenant) -> Vec<Option<String>> {
         versions.push(found.map(|object| object.resource_version().unwrap()));
     }
     versions
+}
+
+#[tokio::test]
+async fn agents_of_konnectivity_run_in_one_mode() {
+    against_all(async |server| {
+        let client = server.admin().await;
+        let sets: Api<DaemonSet> = Api::namespaced(client.clone(), "kube-system");
+        for (addons, expected) in [
+            (json!({"konnectivity": {}}), (true, false)),
+            (json!({"konnectivity": {"agent": {"mode": "Deployment"}}}), (false, true)),
+            (json!({}), (false, false)),
+        ] {
+            apply(&client, &server.tenant(addons)).await.unwrap();
+            let set = sets.get_opt("konnectivity-agent").await.unwrap().is_some();
+            let deployment = deployments(&client).get_opt("konnectivity-agent").await.unwrap().is_some();
+            assert_eq!((set, deployment), expected);
+        }
+    })
+    .await;
 }

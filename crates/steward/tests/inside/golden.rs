@@ -47,6 +47,16 @@ fn a_tenant_can_have_both_families_and_another_registry() {
 }
 
 #[test]
+fn agents_of_konnectivity_run_everywhere_or_so_many() {
+    compare("konnectivity", &tenant("v1.34.4", json!({"konnectivity": {}}), json!({})));
+    let agent = json!({
+        "mode": "Deployment", "replicas": 3, "hostNetwork": true, "version": "v0.33.0", "image": "mirror.example.com/agent",
+        "tolerations": [{"operator": "Exists"}], "extraArgs": ["--v=4"],
+    });
+    compare("konnectivity-tuned", &tenant("v1.34.4", json!({"konnectivity": {"agent": agent}}), json!({})));
+}
+
+#[test]
 fn names_are_unique_and_everything_is_labelled() {
     for minor in 30..=36 {
         let tenant = tenant(&format!("v1.{minor}.0"), both(), json!({}));
@@ -65,7 +75,7 @@ fn what_belongs_to_an_addon_is_there_with_it_alone() {
         objects(&tenant("v1.34.4", addons, json!({}))).unwrap().iter().map(identity).collect()
     };
     let bare = identities(json!({}));
-    for addons in [json!({"coreDNS": {}}), json!({"kubeProxy": {}})] {
+    for addons in [json!({"coreDNS": {}}), json!({"kubeProxy": {}}), json!({"konnectivity": {}})] {
         let with: Vec<_> = objects(&tenant("v1.34.4", addons, json!({}))).unwrap();
         for object in with {
             let belongs = object.labels().get("steward.butlerlabs.dev/addon").is_some();

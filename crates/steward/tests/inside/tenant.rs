@@ -17,6 +17,7 @@ pub(crate) fn tenant(version: &str, addons: Value, kubelet: Value) -> Tenant {
         ca_pem: "-----BEGIN CERTIFICATE-----\n".to_owned(),
         kubelet: serde_json::from_value(kubelet).unwrap(),
         addons: serde_json::from_value(addons).unwrap(),
+        konnectivity_port: Some(8132),
         registry: "registry.k8s.io".to_owned(),
     }
 }

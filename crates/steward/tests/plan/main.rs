@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail by panicking")]
 
+mod konnectivity;
 mod overrides;
 mod publishing;
 mod world;
@@ -167,6 +168,13 @@ fn exposure_decides_the_endpoint() {
 #[test]
 fn wishes_that_cannot_be_fulfilled_are_said() {
     for (spec, reason, named) in [
+        (
+            json!({"addons": {"konnectivity": {}}, "controlPlane": {"ingress": {"hostname": "a.example.com"}}}),
+            "FieldUnsupported",
+            "spec.addons.konnectivity",
+        ),
+        (json!({"networkProfile": {"port": 10259}}), "PortTaken", "10259"),
+        (json!({"addons": {"konnectivity": {"server": {"port": 8134}}}}), "PortTaken", "8134"),
         (json!({"controlPlane": {"ingress": {}}}), "FieldInvalid", "spec.controlPlane.ingress.hostname"),
         (json!({"controlPlane": {"ingress": {"hostname": "10.0.0.1"}}}), "FieldInvalid", "ingress.hostname"),
         (json!({"controlPlane": {"gateway": {"hostname": "a.example.com"}}}), "FieldInvalid", "gateway.parentRefs"),

@@ -211,7 +211,9 @@ impl World {
             spec.cluster_ip = Some("10.96.0.20".into());
         }
         if spec.type_.as_deref() == Some("NodePort") {
-            spec.ports.as_mut().unwrap()[0].node_port = Some(31234);
+            for (port, number) in spec.ports.iter_mut().flatten().zip(31234..) {
+                port.node_port = Some(number);
+            }
         }
         let known = self.observed.service.as_ref().and_then(|service| service.status.clone());
         service.status = known;
