@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use fleet::cluster::RECEIPT_REASON;
+use fleet::names::RECEIPT;
 use futures::TryStreamExt;
 use k8s_openapi::api::core::v1::Event;
 use kube::Api;
@@ -13,17 +15,13 @@ use crate::output::print_value;
 use crate::screen::{plain, print, tell};
 use crate::session::Session;
 
-/// The annotation of the Event that holds the receipt.
-const RECEIPT: &str = "butler.butlerlabs.dev/receipt";
-/// The reason of the Event.
-const REASON: &str = "Deleted";
 /// The Event is written before the cluster goes; it may only be on its way still.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Prints the receipt of the cluster that had this uid.
 pub(crate) async fn show(session: &Session, namespace: &str, uid: &str) -> Outcome {
     let events: Api<Event> = Api::namespaced(session.client.clone(), namespace);
-    let of_it = watcher::Config::default().fields(&format!("involvedObject.uid={uid},reason={REASON}"));
+    let of_it = watcher::Config::default().fields(&format!("involvedObject.uid={uid},reason={RECEIPT_REASON}"));
     let mut seen = std::pin::pin!(watcher(events, of_it).applied_objects());
     match tokio::time::timeout(PATIENCE, seen.try_next()).await {
         Ok(Ok(Some(event))) => match receipt(&event) {

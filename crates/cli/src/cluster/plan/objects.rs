@@ -65,6 +65,11 @@ pub(crate) async fn below(client: &Client, before: Option<&Value>, after: Option
             let unknown = vec![format!("the objects below are not yours to see: {}", status.message)];
             return Ok(Below { unknown, ..Below::default() });
         }
+        // Where Cluster API is not installed, nothing is below.
+        Err(kube::Error::Api(status)) if status.code == 404 => {
+            let unknown = vec!["the objects below cannot be told: the API does not know all of their kinds".to_owned()];
+            return Ok(Below { unknown, ..Below::default() });
+        }
         Err(error) => return Err(error.into()),
     };
     let previews = if after.is_some() {
