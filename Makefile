@@ -1,18 +1,26 @@
 # The commands of the project. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help up test real model fuzz bench kubernetes crds fmt clean
+.PHONY: help up test test-helm bench-helm real model fuzz bench kubernetes crds fmt clean
 
 # Built and fetched programs (kube-apiserver, etcd, kubectl, helm, cargo-deny) live here, shared by all clones.
 export BUTLER_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/butler
 
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: ## Build Butler and run it on this machine; ARGS="--detach --api-port 7443" is passed on, PROFILE=release is faster
 	@PROFILE=$(or $(PROFILE),dev) scripts/up --demo $(ARGS)
 
 test: ## Everything that must hold: format, lints, docs, tests, generated files, dependencies
 	@scripts/test
+
+test-helm: ## Compare our rendering of charts with real helm's: CHARTS=dir, with charts or archives in it
+	@scripts/tools >/dev/null
+	@cargo run --locked --package helm --example compare -- $(or $(CHARTS),$(error CHARTS names no directory))
+
+bench-helm: ## Compare the speed of rendering with real helm's
+	@scripts/tools >/dev/null
+	@cargo run --locked --release --package helm --example speed
 
 real: ## Real control planes with a real node, end to end (needs root, and what make kubernetes builds); ARGS="shared gone" runs some parts
 	@scripts/kubernetes v1.35.4 kube-apiserver kube-controller-manager kube-scheduler

@@ -49,4 +49,4 @@ macro_rules! passes {
     };
 }
 
-passes!(paths, selectors, patches, apply, yaml, cel, quantities);
+passes!(paths, selectors, patches, apply, yaml, cel, quantities, templates);

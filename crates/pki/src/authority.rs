@@ -18,11 +18,25 @@ pub struct Authority {
 impl Authority {
     /// Makes a new self-signed authority.
     pub fn new(subject: &Subject, validity: Validity, keys: &dyn KeySource) -> Result<Self, PkiError> {
-        let key = keys.new_key()?;
-        let subject_der = subject.to_der();
         // kubeadm's authorities carry their own name as DNS name too; some verifiers insist on one.
         let alt_names = SubjectAltNames { dns: vec![subject.common_name.clone()], ..SubjectAltNames::default() };
         check_alt_names(&alt_names)?;
+        Self::make(subject, &alt_names, validity, keys)
+    }
+
+    /// Makes a new self-signed authority that is known by its subject alone, whatever that is.
+    pub fn without_alt_names(subject: &Subject, validity: Validity, keys: &dyn KeySource) -> Result<Self, PkiError> {
+        Self::make(subject, &SubjectAltNames::default(), validity, keys)
+    }
+
+    fn make(
+        subject: &Subject,
+        alt_names: &SubjectAltNames,
+        validity: Validity,
+        keys: &dyn KeySource,
+    ) -> Result<Self, PkiError> {
+        let key = keys.new_key()?;
+        let subject_der = subject.to_der();
         let certificate = ToBeSigned {
             serial: keys.new_serial()?,
             issuer_der: &subject_der,
@@ -30,7 +44,7 @@ impl Authority {
             validity,
             public_key: key.public_key(),
             is_ca: true,
-            alt_names: &alt_names,
+            alt_names,
             usages: &[Usage::DIGITAL_SIGNATURE, Usage::KEY_ENCIPHERMENT, Usage::CERT_SIGN],
             authority_key_id: None,
         }

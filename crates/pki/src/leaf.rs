@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use yasna::{DERWriter, DERWriterSeq, Tag};
 
 use crate::{
-    Certificate, PkiError, PrivateKey, PublicKey, Secret, Subject, SubjectAltNames, Usage, der,
+    Certificate, KeySource, PkiError, PrivateKey, PublicKey, Secret, Subject, SubjectAltNames, Usage, der,
     usage::write_usage_extensions,
 };
 
@@ -51,6 +51,26 @@ impl Leaf {
     pub fn from_pem(certificate: &str, key: &str) -> Result<Self, PkiError> {
         let leaf = Self { certificate: Certificate::from_pem(certificate)?, key: PrivateKey::from_pem(key)? };
         if leaf.certificate.public_key() == leaf.key.public_key() { Ok(leaf) } else { Err(PkiError::KeyMismatch) }
+    }
+
+    /// Makes a certificate for servers and clients that nobody vouches for but its own key.
+    pub fn self_signed(profile: &ServerProfile, keys: &dyn KeySource) -> Result<Self, PkiError> {
+        check_alt_names(&profile.hosts)?;
+        let key = keys.new_key()?;
+        let subject_der = profile.subject.to_der();
+        let certificate = ToBeSigned {
+            serial: keys.new_serial()?,
+            issuer_der: &subject_der,
+            subject_der: &subject_der,
+            validity: profile.validity,
+            public_key: key.public_key(),
+            is_ca: false,
+            alt_names: &profile.hosts,
+            usages: &[Usage::DIGITAL_SIGNATURE, Usage::KEY_ENCIPHERMENT, Usage::SERVER_AUTH, Usage::CLIENT_AUTH],
+            authority_key_id: None,
+        }
+        .sign(&key)?;
+        Ok(Self { certificate, key })
     }
 
     /// The certificate as PEM.

@@ -6,6 +6,7 @@ mod patches;
 mod paths;
 mod quantities;
 mod selectors;
+mod templates;
 mod yaml;
 
 use crate::mutate::Form;
@@ -26,8 +27,16 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 7] =
-    [paths::TARGET, selectors::TARGET, patches::TARGET, apply::TARGET, yaml::TARGET, cel::TARGET, quantities::TARGET];
+pub const TARGETS: [Target; 8] = [
+    paths::TARGET,
+    selectors::TARGET,
+    patches::TARGET,
+    apply::TARGET,
+    yaml::TARGET,
+    cel::TARGET,
+    quantities::TARGET,
+    templates::TARGET,
+];
 
 /// The target of a name.
 pub fn target(name: &str) -> Option<Target> {

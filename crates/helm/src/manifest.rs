@@ -1,0 +1,150 @@
+//! What was rendered, taken apart: documents in the order Helm installs them, hooks, notes, definitions.
+
+mod hooks;
+mod order;
+mod split;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use crate::chart::{Chart, File};
+pub use hooks::{DeletePolicy, Event, Hook};
+pub use order::{install_order, uninstall_order};
+pub use split::split;
+
+/// One document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document {
+    /// The file it is from.
+    pub source: String,
+    /// Its text.
+    pub text: String,
+    /// `apiVersion`
+    pub api_version: String,
+    /// `kind`
+    pub kind: String,
+    /// `metadata.name`
+    pub name: String,
+}
+
+/// All that rendering a chart gave.
+#[derive(Debug, Clone, Default)]
+pub struct Manifests {
+    /// Definitions of custom resources, installed before everything else.
+    pub crds: Vec<File>,
+    /// Documents, in the order of installation.
+    pub documents: Vec<Document>,
+    /// Hooks, in the order of their kinds.
+    pub hooks: Vec<Hook>,
+    /// What `NOTES.txt` says.
+    pub notes: String,
+}
+
+/// What was rendered is not what Kubernetes takes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("YAML parse error on {file}: {reason}")]
+pub struct ManifestError {
+    /// The file.
+    pub file: String,
+    /// What is wrong, with the line where that is known.
+    pub reason: String,
+}
+
+/// Where `helm` finds what it prints after an installation.
+const NOTES: &str = "NOTES.txt";
+
+impl Manifests {
+    /// Takes rendered files apart.
+    pub fn new(chart: &Chart, files: &BTreeMap<String, String>) -> Result<Self, ManifestError> {
+        let mut manifests = Self { crds: chart.crds(), ..Self::default() };
+        for (path, text) in files {
+            let base = path.rsplit('/').next().unwrap_or_default();
+            if path.ends_with(NOTES) {
+                if *path == format!("{}/templates/{NOTES}", chart.name()) {
+                    manifests.notes.clone_from(text);
+                }
+                continue;
+            }
+            if base.starts_with('_') || text.trim().is_empty() {
+                continue;
+            }
+            for document in split(text) {
+                manifests.add(path, document)?;
+            }
+        }
+        manifests.documents.sort_by(|a, b| install_order(&a.kind, &b.kind));
+        manifests.hooks.sort_by(|a, b| install_order(&a.document.kind, &b.document.kind));
+        Ok(manifests)
+    }
+
+    fn add(&mut self, path: &str, text: &str) -> Result<(), ManifestError> {
+        let head = Head::read(text).map_err(|reason| ManifestError { file: path.to_owned(), reason })?;
+        let document = Document {
+            source: path.to_owned(),
+            text: text.to_owned(),
+            api_version: head.text("apiVersion"),
+            kind: head.text("kind"),
+            name: head.name(),
+        };
+        match hooks::annotated(&head.annotations()) {
+            hooks::Annotated::No => self.documents.push(document),
+            hooks::Annotated::Hook(events, weight, delete_policies) => {
+                self.hooks.push(Hook { document, events, weight, delete_policies });
+            }
+            // A hook for an event nobody knows runs never.
+            hooks::Annotated::Unknown => {}
+        }
+        Ok(())
+    }
+
+    /// All documents as `helm template` prints them.
+    pub fn printed(&self, with_crds: bool) -> String {
+        let print = |source: &str, text: &str| format!("---\n# Source: {source}\n{text}\n");
+        let crds = self.crds.iter().filter(|_| with_crds);
+        let crds = crds.map(|file| print(&file.name, &String::from_utf8_lossy(&file.content)));
+        let documents = self.documents.iter().map(|document| print(&document.source, &document.text));
+        let all: String = crds.chain(documents).collect();
+        let hooks = self.hooks.iter().map(|hook| print(&hook.document.source, &hook.document.text));
+        format!("{}\n{}", all.trim(), hooks.collect::<String>())
+    }
+}
+
+/// The beginning of an object.
+struct Head(Json);
+
+impl Head {
+    fn read(text: &str) -> Result<Self, String> {
+        let json =
+            kernel::yaml::value(text).map_err(|error| format!("error converting YAML to JSON: yaml: {error}"))?;
+        let kind = match &json {
+            Json::Object(_) | Json::Null => return Ok(Self(json)),
+            Json::Array(_) => "array",
+            Json::String(_) => "string",
+            Json::Number(_) => "number",
+            Json::Bool(_) => "bool",
+        };
+        Err(format!(
+            "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type util.SimpleHead"
+        ))
+    }
+
+    fn text(&self, field: &str) -> String {
+        self.0.get(field).and_then(Json::as_str).unwrap_or_default().to_owned()
+    }
+
+    fn name(&self) -> String {
+        let name = self.0.get("metadata").and_then(|metadata| metadata.get("name"));
+        name.and_then(Json::as_str).unwrap_or_default().to_owned()
+    }
+
+    fn annotations(&self) -> BTreeMap<String, String> {
+        let annotations = self.0.get("metadata").and_then(|metadata| metadata.get("annotations"));
+        let Some(Json::Object(annotations)) = annotations else { return BTreeMap::new() };
+        let text = |value: &Json| match value {
+            Json::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        annotations.iter().map(|(key, value)| (key.clone(), text(value))).collect()
+    }
+}

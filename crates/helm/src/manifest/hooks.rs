@@ -1,0 +1,93 @@
+//! Documents that run at an event of a release, and are no part of it.
+
+use std::collections::BTreeMap;
+
+use super::Document;
+
+/// When a hook runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// Before the first document is installed.
+    PreInstall,
+    /// After all are.
+    PostInstall,
+    /// Before anything is removed.
+    PreDelete,
+    /// After all is.
+    PostDelete,
+    /// Before an upgrade.
+    PreUpgrade,
+    /// After one.
+    PostUpgrade,
+    /// Before going back to an older revision.
+    PreRollback,
+    /// After that.
+    PostRollback,
+    /// When the release is tested.
+    Test,
+}
+
+/// When what a hook made is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeletePolicy {
+    /// Once it has succeeded.
+    Succeeded,
+    /// Once it has failed.
+    Failed,
+    /// Before it runs again.
+    BeforeCreation,
+}
+
+/// A document with its events.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hook {
+    /// The document.
+    pub document: Document,
+    /// When it runs.
+    pub events: Vec<Event>,
+    /// Hooks of one event run by weight, then by name.
+    pub weight: i64,
+    /// When it is deleted.
+    pub delete_policies: Vec<DeletePolicy>,
+}
+
+/// What annotations make of a document.
+pub(super) enum Annotated {
+    No,
+    Hook(Vec<Event>, i64, Vec<DeletePolicy>),
+    Unknown,
+}
+
+fn event(name: &str) -> Option<Event> {
+    Some(match name {
+        "pre-install" => Event::PreInstall,
+        "post-install" => Event::PostInstall,
+        "pre-delete" => Event::PreDelete,
+        "post-delete" => Event::PostDelete,
+        "pre-upgrade" => Event::PreUpgrade,
+        "post-upgrade" => Event::PostUpgrade,
+        "pre-rollback" => Event::PreRollback,
+        "post-rollback" => Event::PostRollback,
+        "test" | "test-success" => Event::Test,
+        _ => return None,
+    })
+}
+
+fn policy(name: &str) -> Option<DeletePolicy> {
+    Some(match name {
+        "hook-succeeded" => DeletePolicy::Succeeded,
+        "hook-failed" => DeletePolicy::Failed,
+        "before-hook-creation" => DeletePolicy::BeforeCreation,
+        _ => return None,
+    })
+}
+
+pub(super) fn annotated(annotations: &BTreeMap<String, String>) -> Annotated {
+    let Some(names) = annotations.get("helm.sh/hook") else { return Annotated::No };
+    let words = |text: &str| text.split(',').map(|word| word.trim().to_lowercase()).collect::<Vec<_>>();
+    let events: Option<Vec<Event>> = words(names).iter().map(|name| event(name)).collect();
+    let Some(events) = events else { return Annotated::Unknown };
+    let weight = annotations.get("helm.sh/hook-weight").and_then(|weight| weight.parse().ok()).unwrap_or(0);
+    let policies = annotations.get("helm.sh/hook-delete-policy").map(|names| words(names)).unwrap_or_default();
+    Annotated::Hook(events, weight, policies.iter().filter_map(|name| policy(name)).collect())
+}

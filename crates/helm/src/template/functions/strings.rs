@@ -1,0 +1,148 @@
+//! Texts: cutting, padding, quoting, replacing.
+
+use super::convert::{strval, to_string};
+use super::{Fault, Function, Outcome, afford, any, bytes, f, int, text};
+use crate::template::print::{quote, sprintf};
+use crate::template::value::Value;
+
+pub(super) static FUNCTIONS: &[Function] = &[
+    f("toString", "v", |_, a| Ok(to_string(any(a, 0)))),
+    f("trim", "s", |_, a| Ok(Value::text(text(a, 0).trim()))),
+    f("trimAll", "ss", |_, a| {
+        let set = text(a, 0);
+        Ok(Value::text(text(a, 1).trim_matches(|c| set.contains(c))))
+    }),
+    f("trimall", "ss", |_, a| {
+        let set = text(a, 0);
+        Ok(Value::text(text(a, 1).trim_matches(|c| set.contains(c))))
+    }),
+    f("trimSuffix", "ss", |_, a| {
+        let whole = text(a, 1);
+        Ok(Value::text(whole.strip_suffix(text(a, 0).as_ref()).unwrap_or(&whole)))
+    }),
+    f("trimPrefix", "ss", |_, a| {
+        let whole = text(a, 1);
+        Ok(Value::text(whole.strip_prefix(text(a, 0).as_ref()).unwrap_or(&whole)))
+    }),
+    f("upper", "s", |_, a| Ok(Value::text(text(a, 0).chars().map(upper).collect::<String>()))),
+    f("lower", "s", |_, a| Ok(Value::text(text(a, 0).chars().map(lower).collect::<String>()))),
+    f("title", "s", |_, a| Ok(Value::text(title(&text(a, 0))))),
+    f("repeat", "is", |e, a| {
+        let count = usize::try_from(int(a, 0)).map_err(|_| "strings: negative Repeat count")?;
+        let content = bytes(a, 1);
+        afford(e, content.len().saturating_mul(count))?;
+        Ok(Value::string_of(content.repeat(count)))
+    }),
+    f("substr", "iis", |_, a| substring(int(a, 0), int(a, 1), bytes(a, 2))),
+    f("trunc", "is", |_, a| Ok(Value::string_of(trunc(int(a, 0), bytes(a, 1)).to_vec()))),
+    f("contains", "ss", |_, a| Ok(Value::Bool(text(a, 1).contains(text(a, 0).as_ref())))),
+    f("hasPrefix", "ss", |_, a| Ok(Value::Bool(text(a, 1).starts_with(text(a, 0).as_ref())))),
+    f("hasSuffix", "ss", |_, a| Ok(Value::Bool(text(a, 1).ends_with(text(a, 0).as_ref())))),
+    f("replace", "sss", |e, a| {
+        let (old, new, source) = (text(a, 0), text(a, 1), text(a, 2));
+        let found = if old.is_empty() { source.chars().count() + 1 } else { source.matches(old.as_ref()).count() };
+        afford(e, source.len().saturating_add(found.saturating_mul(new.len())))?;
+        Ok(Value::text(source.replace(old.as_ref(), &new)))
+    }),
+    f("quote", "v*", |_, a| Ok(Value::text(quoted(a, |value| quote(&text_bytes(value)))))),
+    f("squote", "v*", |_, a| Ok(Value::text(quoted(a, |value| sprintf("'%v'", std::slice::from_ref(value)))))),
+    f("cat", "v*", |_, a| {
+        let shown: Vec<String> = a
+            .iter()
+            .filter(|value| !matches!(value, Value::Nil))
+            .map(|value| sprintf("%v", std::slice::from_ref(value)))
+            .collect();
+        Ok(Value::text(shown.join(" ")))
+    }),
+    f("indent", "is", |e, a| indent(e, "", a)),
+    f("nindent", "is", |e, a| indent(e, "\n", a)),
+    f("plural", "ssi", |_, a| Ok(Value::text(text(a, if int(a, 2) == 1 { 0 } else { 1 })))),
+];
+
+fn text_bytes(value: &Value) -> Vec<u8> {
+    match value.as_bytes() {
+        Some(bytes) => bytes.to_vec(),
+        None => strval(value).into_owned().into_bytes(),
+    }
+}
+
+fn quoted(args: &[Value], one: impl Fn(&Value) -> String) -> String {
+    let shown: Vec<String> = args.iter().filter(|value| !matches!(value, Value::Nil)).map(one).collect();
+    shown.join(" ")
+}
+
+/// A letter in upper case, where that is one letter.
+pub(super) fn upper(c: char) -> char {
+    let mut mapped = c.to_uppercase();
+    match (mapped.next(), mapped.next()) {
+        (Some(one), None) => one,
+        _ => c,
+    }
+}
+
+/// A letter in lower case, where that is one letter.
+pub(super) fn lower(c: char) -> char {
+    c.to_lowercase().next().unwrap_or(c)
+}
+
+fn title(text: &str) -> String {
+    let mut before = ' ';
+    let is_separator = |c: char| match c {
+        '_' => false,
+        _ if c.is_ascii() => !c.is_ascii_alphanumeric(),
+        _ => c.is_whitespace(),
+    };
+    text.chars()
+        .map(|c| {
+            let titled = if is_separator(before) { upper(c) } else { c };
+            before = c;
+            titled
+        })
+        .collect()
+}
+
+pub(super) fn trunc(count: i64, content: &[u8]) -> &[u8] {
+    let size = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
+    if count < 0 {
+        return content.len().checked_sub(size).and_then(|from| content.get(from..)).unwrap_or(content);
+    }
+    content.get(..size).unwrap_or(content)
+}
+
+fn substring(start: i64, end: i64, content: &[u8]) -> Outcome {
+    let length = content.len();
+    let outside = |from: i64, to: i64| -> Fault {
+        if usize::try_from(to).is_ok_and(|to| to > length) {
+            return format!("runtime error: slice bounds out of range [:{to}] with length {length}").into();
+        }
+        format!("runtime error: slice bounds out of range [{from}:{to}]").into()
+    };
+    let whole = i64::try_from(length).unwrap_or(i64::MAX);
+    let (from, to) = match (start, end) {
+        (..0, end) => (0, end),
+        (start, end) if end < 0 || end > whole => (start, whole),
+        both => both,
+    };
+    let range = usize::try_from(from).ok().zip(usize::try_from(to).ok());
+    let part = range.and_then(|(from, to)| content.get(from..to)).ok_or_else(|| outside(from, to))?;
+    Ok(Value::string_of(part.to_vec()))
+}
+
+fn indent(executor: &mut super::Executor<'_>, before: &str, a: &[Value]) -> Outcome {
+    let count = usize::try_from(int(a, 0)).map_err(|_| "strings: negative Repeat count")?;
+    let content = text(a, 1);
+    let lines = content.matches('\n').count() + 1;
+    let size = content.len().saturating_add(lines.saturating_mul(count));
+    afford(executor, size)?;
+    let pad = " ".repeat(count);
+    let mut out = String::with_capacity(size + before.len());
+    out.push_str(before);
+    for (index, line) in content.split('\n').enumerate() {
+        if index > 0 {
+            out.push('\n');
+        }
+        out.push_str(&pad);
+        out.push_str(line);
+    }
+    Ok(Value::text(out))
+}

@@ -1,0 +1,185 @@
+//! The parsed form of a template, and how Go prints its parts in errors.
+
+use std::fmt;
+use std::rc::Rc;
+
+use super::functions::Function;
+
+/// A parsed template, as `define` or a file makes it.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    pub(crate) name: Rc<str>,
+    pub(crate) source: Rc<Source>,
+    pub(crate) root: Vec<Node>,
+}
+
+/// Where a tree comes from, for errors.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+impl Source {
+    /// `name:line:column` of a position, the column counted in bytes from zero.
+    pub(crate) fn location(&self, position: usize) -> String {
+        let before = self.text.get(..position).unwrap_or(&self.text);
+        let column = before.rfind('\n').map_or(before.len(), |newline| before.len() - newline - 1);
+        format!("{}:{}:{column}", self.name, 1 + before.matches('\n').count())
+    }
+}
+
+/// A statement.
+#[derive(Debug)]
+pub(crate) enum Node {
+    Text(Rc<str>),
+    Action(Pipe),
+    If(Branch),
+    With(Branch),
+    Range(Branch),
+    Template(TemplateCall),
+    Break,
+    Continue,
+}
+
+/// A condition with what follows from it.
+#[derive(Debug)]
+pub(crate) struct Branch {
+    pub(crate) pipe: Pipe,
+    pub(crate) then: Vec<Node>,
+    pub(crate) otherwise: Option<Vec<Node>>,
+}
+
+/// `{{template "name" pipeline}}`
+#[derive(Debug)]
+pub(crate) struct TemplateCall {
+    pub(crate) position: usize,
+    pub(crate) name: Rc<str>,
+    pub(crate) pipe: Option<Pipe>,
+}
+
+/// `$a, $b := command | command`
+#[derive(Debug)]
+pub(crate) struct Pipe {
+    pub(crate) position: usize,
+    pub(crate) variables: Vec<Rc<str>>,
+    pub(crate) assigns: bool,
+    pub(crate) commands: Vec<Command>,
+}
+
+/// Operands one after the other.
+#[derive(Debug)]
+pub(crate) struct Command {
+    pub(crate) position: usize,
+    pub(crate) args: Vec<Operand>,
+}
+
+/// An operand and where it stands.
+#[derive(Debug)]
+pub(crate) struct Operand {
+    pub(crate) position: usize,
+    pub(crate) kind: OperandKind,
+}
+
+/// What an operand can be.
+#[derive(Debug)]
+pub(crate) enum OperandKind {
+    Function(&'static Function),
+    Field(Vec<Rc<str>>),
+    Variable(Rc<str>, Vec<Rc<str>>),
+    Chain(Box<Operand>, Vec<Rc<str>>),
+    Pipe(Box<Pipe>),
+    Dot,
+    Nil,
+    Bool(bool),
+    Number(Number),
+    Text { quoted: String, text: Rc<str> },
+}
+
+/// A number constant, in all the forms it can take.
+#[derive(Debug)]
+pub(crate) struct Number {
+    pub(crate) text: String,
+    pub(crate) int: Option<i64>,
+    pub(crate) float: Option<f64>,
+    pub(crate) is_rune: bool,
+}
+
+impl Number {
+    /// Whether it is a float where any number will do.
+    pub(crate) fn looks_like_float(&self) -> bool {
+        let is_hex = self.text.trim_start_matches(['+', '-']).to_ascii_lowercase().starts_with("0x");
+        !self.is_rune && self.text.contains(if is_hex { &['p', 'P'][..] } else { &['.', 'e', 'E', 'p', 'P'][..] })
+    }
+}
+
+fn fields(f: &mut fmt::Formatter<'_>, names: &[Rc<str>]) -> fmt::Result {
+    names.iter().try_for_each(|name| write!(f, ".{name}"))
+}
+
+impl fmt::Display for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            OperandKind::Function(function) => f.write_str(function.name),
+            OperandKind::Field(names) => fields(f, names),
+            OperandKind::Variable(name, names) => {
+                f.write_str(name)?;
+                fields(f, names)
+            }
+            OperandKind::Chain(operand, names) => {
+                match operand.kind {
+                    OperandKind::Pipe(_) => write!(f, "({operand})")?,
+                    _ => write!(f, "{operand}")?,
+                }
+                fields(f, names)
+            }
+            OperandKind::Pipe(pipe) => write!(f, "{pipe}"),
+            OperandKind::Dot => f.write_str("."),
+            OperandKind::Nil => f.write_str("nil"),
+            OperandKind::Bool(value) => write!(f, "{value}"),
+            OperandKind::Number(number) => f.write_str(&number.text),
+            OperandKind::Text { quoted, .. } => f.write_str(quoted),
+        }
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, arg) in self.args.iter().enumerate() {
+            if index > 0 {
+                f.write_str(" ")?;
+            }
+            match arg.kind {
+                OperandKind::Pipe(_) => write!(f, "({arg})")?,
+                _ => write!(f, "{arg}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Pipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.variables.is_empty() {
+            f.write_str(&self.variables.join(", "))?;
+            f.write_str(if self.assigns { " = " } else { " := " })?;
+        }
+        for (index, command) in self.commands.iter().enumerate() {
+            if index > 0 {
+                f.write_str(" | ")?;
+            }
+            write!(f, "{command}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for TemplateCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{{{template {}", super::print::quote(self.name.as_bytes()))?;
+        if let Some(pipe) = &self.pipe {
+            write!(f, " {pipe}")?;
+        }
+        f.write_str("}}")
+    }
+}

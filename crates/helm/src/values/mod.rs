@@ -1,0 +1,82 @@
+//! Values: where they come from, and how they become one.
+
+mod coalesce;
+mod dependencies;
+mod schema;
+mod strvals;
+
+use serde_json::Value as Json;
+
+pub use coalesce::coalesce;
+pub use dependencies::process_dependencies;
+pub use schema::{SchemaError, validate};
+pub use strvals::{SetError, set, set_file, set_json, set_literal, set_string};
+
+/// Values of a chart. Numbers from YAML are floats and numbers from `--set` are integers, as templates can tell.
+pub type Values = serde_json::Map<String, Json>;
+
+/// How deep values may be nested. Readers of YAML and JSON stop earlier.
+pub(crate) const MAX_DEPTH: usize = 512;
+
+/// Reads a file of values.
+pub fn from_yaml(text: &str) -> Result<Values, String> {
+    match kernel::yaml::value(text).map_err(|error| error.to_string())? {
+        Json::Null => Ok(Values::new()),
+        Json::Object(mut fields) => {
+            fields.values_mut().for_each(floats);
+            Ok(fields)
+        }
+        _ => Err("values are no mapping".to_owned()),
+    }
+}
+
+/// Makes every number the float that Helm reads.
+fn floats(json: &mut Json) {
+    match json {
+        Json::Number(number) => {
+            if let Some(float) = number.as_f64().and_then(serde_json::Number::from_f64) {
+                *number = float;
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(floats),
+        Json::Object(fields) => fields.values_mut().for_each(floats),
+        _ => {}
+    }
+}
+
+/// Puts one source of values on top of another, as with several `--values`: mappings are merged, the rest is replaced.
+pub fn merge(under: &mut Values, over: Values) {
+    for (key, value) in over {
+        match (under.get_mut(&key), value) {
+            (Some(Json::Object(under)), Json::Object(over)) => merge(under, over),
+            (_, value) => drop(under.insert(key, value)),
+        }
+    }
+}
+
+/// What is at a path of names with dots.
+fn at_path<'a>(values: &'a Values, path: &str) -> Option<&'a Json> {
+    let mut names = path.split('.');
+    let first = values.get(names.next()?)?;
+    names.try_fold(first, |found, name| found.as_object()?.get(name))
+}
+
+/// The mapping at a path; a dot alone is all values.
+fn table<'a>(values: &'a Values, path: &str) -> Option<&'a Values> {
+    at_path(values, path)?.as_object()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn sources_are_laid_over_each_other() {
+        let mut under = from_yaml("a: {b: 1, c: [1, 2]}\nd: x").unwrap();
+        merge(&mut under, from_yaml("a: {c: [3]}\nd: null").unwrap());
+        assert_eq!(Json::Object(under), json!({"a": {"b": 1.0, "c": [3.0]}, "d": null}));
+        assert!(from_yaml("- a").is_err());
+    }
+}

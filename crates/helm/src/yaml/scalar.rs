@@ -1,0 +1,249 @@
+//! Texts and other scalars: which style they can have, and writing them in it.
+
+use serde_json::Value as Json;
+
+use super::resolve::is_ambiguous;
+use super::{Dialect, Writer};
+use crate::template::json::number_text;
+use crate::template::print::shortest;
+
+/// Columns after which a text is folded at its next space.
+const WIDTH: usize = 80;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Style {
+    Plain,
+    Single,
+    Double,
+    Literal,
+}
+
+/// What a text allows.
+struct Analysis {
+    plain: bool,
+    single: bool,
+    block: bool,
+}
+
+fn is_break(c: char) -> bool {
+    matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+fn is_blank(c: Option<char>) -> bool {
+    c.is_none_or(|c| c == ' ' || c == '\t' || is_break(c))
+}
+
+fn is_printable(c: char) -> bool {
+    matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}') && c != '\u{feff}'
+}
+
+fn analyse(text: &str) -> Analysis {
+    let chars: Vec<char> = text.chars().collect();
+    let mut indicators = text.starts_with("---") || text.starts_with("...");
+    let (mut breaks, mut special) = (false, false);
+    let (mut space_break, mut break_space) = (false, false);
+    let mut before = None;
+    for (index, c) in chars.iter().copied().enumerate() {
+        let blank_follows = is_blank(chars.get(index + 1).copied());
+        indicators |= match (c, index) {
+            ('#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@' | '`', 0) => true,
+            ('?' | '-', 0) | (':', _) => blank_follows,
+            ('#', _) => is_blank(before),
+            _ => false,
+        };
+        special |= !is_printable(c);
+        breaks |= is_break(c);
+        space_break |= is_break(c) && before == Some(' ');
+        break_space |= c == ' ' && before.is_some_and(is_break);
+        before = Some(c);
+    }
+    let ends = |wanted: fn(char) -> bool| chars.first().copied().is_some_and(wanted) || before.is_some_and(wanted);
+    let whole = !space_break && !special;
+    Analysis {
+        plain: whole && !breaks && !indicators && !ends(|c| c == ' '),
+        single: whole && !break_space,
+        block: whole && before != Some(' ') && !chars.is_empty(),
+    }
+}
+
+impl Writer {
+    /// A scalar whose lines go on at `indent`.
+    pub(super) fn scalar(&mut self, json: &Json, indent: usize, is_key: bool) {
+        match json {
+            Json::Null => self.push("null"),
+            Json::Bool(value) => self.push(if *value { "true" } else { "false" }),
+            Json::Number(number) => {
+                let text = self.number(number);
+                self.push(&text);
+            }
+            Json::String(text) => self.text(text, indent, is_key),
+            Json::Array(_) | Json::Object(_) => {}
+        }
+    }
+
+    /// `toYaml` goes through JSON, where what reads as an integer is one, however it was made.
+    fn number(&self, number: &serde_json::Number) -> String {
+        let float = number.as_f64().unwrap_or_default();
+        let text = number_text(number);
+        match (text.parse::<i64>(), text.parse::<u64>()) {
+            _ if self.dialect == Dialect::Pretty && number.is_f64() => shortest(float),
+            (Ok(whole), _) => whole.to_string(),
+            (_, Ok(whole)) => whole.to_string(),
+            _ => shortest(float),
+        }
+    }
+
+    fn text(&mut self, text: &str, indent: usize, is_key: bool) {
+        let analysis = analyse(text);
+        let wanted = if text.contains('\n') {
+            Style::Literal
+        } else if is_ambiguous(text) {
+            Style::Double
+        } else {
+            Style::Plain
+        };
+        let style = match wanted {
+            Style::Literal if !analysis.block || is_key => Style::Double,
+            Style::Plain if !analysis.plain && analysis.single => Style::Single,
+            Style::Plain if !analysis.plain => Style::Double,
+            style => style,
+        };
+        let folds = !is_key && self.dialect == Dialect::Plain;
+        match style {
+            Style::Plain => self.folded(text, indent, folds, false),
+            Style::Single => {
+                self.put('\'');
+                self.folded(text, indent, folds, true);
+                self.put('\'');
+            }
+            Style::Double => self.double(text, indent, folds),
+            Style::Literal => self.literal(text, indent),
+        }
+    }
+
+    /// Plain or single-quoted text, cut at single spaces once the line is long.
+    fn folded(&mut self, text: &str, indent: usize, folds: bool, quoted: bool) {
+        let chars: Vec<char> = text.chars().collect();
+        let mut after_space = false;
+        let mut after_break = false;
+        for (index, c) in chars.iter().copied().enumerate() {
+            let inner = !quoted || (index > 0 && index + 1 < chars.len());
+            if c == ' ' {
+                if folds && !after_space && self.column > WIDTH && inner && chars.get(index + 1) != Some(&' ') {
+                    self.line(indent);
+                } else {
+                    self.put(' ');
+                }
+                after_space = true;
+                continue;
+            }
+            if is_break(c) {
+                if !after_break && c == '\n' {
+                    self.newline();
+                }
+                self.out.push(c);
+                self.column = 0;
+                after_break = true;
+                continue;
+            }
+            if after_break {
+                self.pad(indent);
+            }
+            if quoted && c == '\'' {
+                self.put('\'');
+            }
+            self.put(c);
+            after_space = false;
+            after_break = false;
+        }
+    }
+
+    fn double(&mut self, text: &str, indent: usize, folds: bool) {
+        let chars: Vec<char> = text.chars().collect();
+        self.put('"');
+        let mut after_space = false;
+        for (index, c) in chars.iter().copied().enumerate() {
+            if !is_printable(c) || is_break(c) || c == '"' || c == '\\' {
+                let escaped = escape(c);
+                self.push(&escaped);
+                after_space = false;
+            } else if c == ' ' {
+                let inner = index > 0 && index + 1 < chars.len();
+                if folds && !after_space && self.column > WIDTH && inner {
+                    self.line(indent);
+                    if chars.get(index + 1) == Some(&' ') {
+                        self.put('\\');
+                    }
+                } else {
+                    self.put(' ');
+                }
+                after_space = true;
+            } else {
+                self.put(c);
+                after_space = false;
+            }
+        }
+        self.put('"');
+    }
+
+    fn literal(&mut self, text: &str, indent: usize) {
+        self.put('|');
+        if text.starts_with(|c| c == ' ' || is_break(c)) {
+            self.push(&super::INDENT.to_string());
+        }
+        let mut last = text.chars().rev();
+        match (last.next().map(is_break), last.next().map(is_break)) {
+            (Some(false), _) => self.put('-'),
+            (Some(true), None | Some(true)) => self.put('+'),
+            _ => {}
+        }
+        self.newline();
+        let mut after_break = true;
+        for c in text.chars() {
+            if is_break(c) {
+                self.out.push(c);
+                self.column = 0;
+                after_break = true;
+                continue;
+            }
+            if after_break {
+                self.pad(indent);
+            }
+            self.put(c);
+            after_break = false;
+        }
+        // What follows begins a line of its own.
+        if after_break {
+            self.out.pop();
+        }
+    }
+}
+
+fn escape(c: char) -> String {
+    let simple = match c {
+        '\0' => "\\0",
+        '\u{7}' => "\\a",
+        '\u{8}' => "\\b",
+        '\t' => "\\t",
+        '\n' => "\\n",
+        '\u{b}' => "\\v",
+        '\u{c}' => "\\f",
+        '\r' => "\\r",
+        '\u{1b}' => "\\e",
+        '"' => "\\\"",
+        '\\' => "\\\\",
+        '\u{85}' => "\\N",
+        '\u{a0}' => "\\_",
+        '\u{2028}' => "\\L",
+        '\u{2029}' => "\\P",
+        _ => {
+            let code = u32::from(c);
+            return match code {
+                0..=0xff => format!("\\x{code:02X}"),
+                0x100..=0xffff => format!("\\u{code:04X}"),
+                _ => format!("\\U{code:08X}"),
+            };
+        }
+    };
+    simple.to_owned()
+}
