@@ -1,7 +1,9 @@
 //! YAML the way kubectl and helm read and write it. No other crate calls a YAML library.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use std::fmt;
+
+use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_saphyr::options::DuplicateKeyPolicy;
 
@@ -27,18 +29,18 @@ pub fn first_from_str<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
 
 /// Reads one document into JSON, whole floats (`1e3`) becoming integers as Go's reader makes them.
 pub fn value(text: &str) -> Result<Value, YamlError> {
-    let mut value = from_str(text)?;
+    let Tree(mut value) = from_str(text)?;
     whole_floats(&mut value);
     Ok(value)
 }
 
 /// Reads all documents of a stream, leaving out empty ones.
 pub fn values(text: &str) -> Result<Vec<Value>, YamlError> {
-    let documents: Vec<Value> =
+    let documents: Vec<Tree> =
         serde_saphyr::from_multiple_with_options(text, reading()).map_err(|error| YamlError(error.to_string()))?;
-    let kept = documents.into_iter().filter(|document| !document.is_null());
+    let kept = documents.into_iter().filter(|Tree(document)| !document.is_null());
     Ok(kept
-        .map(|mut document| {
+        .map(|Tree(mut document)| {
             whole_floats(&mut document);
             document
         })
@@ -58,6 +60,87 @@ fn reading() -> serde_saphyr::Options {
         duplicate_keys: DuplicateKeyPolicy::LastWins,
         legacy_octal_numbers: true,
         with_snippet: false,
+    }
+}
+
+/// JSON whose keys were read as Go reads them: `yes` and `on` are truths before they are keys, and called `true` then.
+struct Tree(Value);
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TreeVisitor).map(Self)
+    }
+}
+
+struct TreeVisitor;
+
+impl<'de> Visitor<'de> for TreeVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        Tree::deserialize(deserializer).map(|Tree(value)| value)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(Tree(value)) = items.next_element()? {
+            values.push(value);
+        }
+        Ok(Value::Array(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut object = serde_json::Map::new();
+        while let Some((Tree(key), Tree(value))) = fields.next_entry()? {
+            object.insert(key_text(key), value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+fn key_text(key: Value) -> String {
+    match key {
+        Value::String(text) => text,
+        mut other => {
+            whole_floats(&mut other);
+            other.to_string()
+        }
     }
 }
 
@@ -107,6 +190,7 @@ mod tests {
             ("!Foo bar", json!("bar")),
             ("~", json!(null)),
             ("{a: 1, a: 2}", json!({"a": 2})),
+            ("{yes: 1, \"no\": 2, 0777: 3, 1.5: 4}", json!({"true": 1, "no": 2, "511": 3, "1.5": 4})),
             ("a: &x {b: 1}\nc: {<<: *x}", json!({"a": {"b": 1}, "c": {"b": 1}})),
         ];
         for (text, expected) in rows {

@@ -5,11 +5,15 @@ use std::fmt::Write as _;
 use serde_json::Value as Json;
 
 use super::print::json_float;
-use super::value::{MAX_DEPTH, Value};
+use super::value::{Value, Walk};
 
 /// A value as Go would marshal it.
-pub(crate) fn from_value(value: &Value, depth: usize) -> Result<Json, String> {
-    if depth > MAX_DEPTH {
+pub(crate) fn from_value(value: &Value) -> Result<Json, String> {
+    from_within(value, &Walk::new(), 0)
+}
+
+fn from_within(value: &Value, walk: &Walk, depth: usize) -> Result<Json, String> {
+    if !walk.goes_on(depth) {
         return Err("json: unsupported value: encountered a cycle".to_owned());
     }
     Ok(match value {
@@ -24,13 +28,13 @@ pub(crate) fn from_value(value: &Value, depth: usize) -> Result<Json, String> {
         Value::Raw(bytes) => Json::String(String::from_utf8_lossy(bytes).into_owned()),
         Value::Bytes(bytes) => Json::String(base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes)),
         Value::List(list) => {
-            let items: Result<_, _> = list.items.iter().map(|item| from_value(item, depth + 1)).collect();
+            let items: Result<_, _> = list.items.iter().map(|item| from_within(item, walk, depth + 1)).collect();
             Json::Array(items?)
         }
         Value::Map(map) => {
             let mut fields = serde_json::Map::new();
             for (key, field) in map.entries() {
-                fields.insert(key.to_string(), from_value(&field, depth + 1)?);
+                fields.insert(key.to_string(), from_within(&field, walk, depth + 1)?);
             }
             Json::Object(fields)
         }

@@ -27,4 +27,4 @@ pub(crate) use value::{Element, Value};
 pub(crate) const STACK: usize = 256 << 20;
 
 /// More output than this, no cluster takes.
-pub(crate) const MAX_OUTPUT: usize = 256 << 20;
+pub(crate) const MAX_OUTPUT: usize = 64 << 20;

@@ -155,7 +155,7 @@ impl Native {
     }
 
     pub(crate) fn json(&self) -> Json {
-        let plain = |value: &Value| super::json::from_value(value, 0).unwrap_or(Json::Null);
+        let plain = |value: &Value| super::json::from_value(value).unwrap_or(Json::Null);
         match self {
             Self::Files(_) => {
                 let entries = self.entries().unwrap_or_default();

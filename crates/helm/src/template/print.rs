@@ -13,7 +13,7 @@ pub(crate) fn display(value: &Value) -> String {
 
 /// Appends a value as `%v` prints it.
 pub(crate) fn write_plain(out: &mut String, value: &Value, depth: usize) {
-    if depth > MAX_DEPTH {
+    if depth > MAX_DEPTH || out.len() > super::MAX_OUTPUT {
         return;
     }
     match value {
@@ -332,7 +332,7 @@ impl Printer<'_> {
 }
 
 fn verb_value(out: &mut String, value: &Value, verb: char, spec: Spec, depth: usize) {
-    if depth > MAX_DEPTH {
+    if depth > MAX_DEPTH || out.len() > super::MAX_OUTPUT {
         return;
     }
     match (value, verb) {

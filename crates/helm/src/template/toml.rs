@@ -45,7 +45,7 @@ fn quoted(text: &str) -> String {
 }
 
 fn table(out: &mut String, path: &mut Vec<String>, value: &Value, depth: usize) -> Result<(), String> {
-    if depth > MAX_DEPTH {
+    if depth > MAX_DEPTH || out.len() > super::MAX_OUTPUT {
         return Err("toml: values are nested too deep".to_owned());
     }
     let Value::Map(map) = value else { return Ok(()) };
@@ -83,7 +83,7 @@ fn table(out: &mut String, path: &mut Vec<String>, value: &Value, depth: usize) 
 }
 
 fn inline(out: &mut String, value: &Value, depth: usize) -> Result<(), String> {
-    if depth > MAX_DEPTH {
+    if depth > MAX_DEPTH || out.len() > super::MAX_OUTPUT {
         return Err("toml: values are nested too deep".to_owned());
     }
     match value {

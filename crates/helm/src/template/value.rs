@@ -1,6 +1,6 @@
 //! Values as templates see them: Go's values, with the types that Helm and Sprig give them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -8,6 +8,24 @@ use super::native::Native;
 
 /// How deep values may be nested before a walk over them gives up: a map can contain itself.
 pub(crate) const MAX_DEPTH: usize = 512;
+
+/// How many values a walk may see: maps that share maps are small, and endless to whoever follows every way.
+const MAX_WALK: usize = 2_000_000;
+
+/// The limits of one walk over values.
+pub(crate) struct Walk(Cell<usize>);
+
+impl Walk {
+    pub(crate) fn new() -> Self {
+        Self(Cell::new(0))
+    }
+
+    /// Counts a value at a depth; false once there were too many.
+    pub(crate) fn goes_on(&self, depth: usize) -> bool {
+        self.0.set(self.0.get() + 1);
+        depth <= MAX_DEPTH && self.0.get() <= MAX_WALK
+    }
+}
 
 /// A value of a template.
 #[derive(Debug, Clone)]
@@ -234,19 +252,23 @@ impl Value {
     }
 
     /// A copy that shares nothing, as far as values are plain.
-    pub(crate) fn deep_copy(&self, depth: usize) -> Result<Self, String> {
-        if depth > MAX_DEPTH {
+    pub(crate) fn deep_copy(&self) -> Result<Self, String> {
+        self.copy_within(&Walk::new(), 0)
+    }
+
+    fn copy_within(&self, walk: &Walk, depth: usize) -> Result<Self, String> {
+        if !walk.goes_on(depth) {
             return Err("values are nested too deep".to_owned());
         }
         Ok(match self {
             Self::List(list) => {
-                let items: Result<_, _> = list.items.iter().map(|item| item.deep_copy(depth + 1)).collect();
+                let items: Result<_, _> = list.items.iter().map(|item| item.copy_within(walk, depth + 1)).collect();
                 Self::list_of(list.element, items?)
             }
             Self::Map(map) => {
                 let mut fields = Vec::with_capacity(map.len());
                 for (key, value) in map.entries() {
-                    fields.push((key, value.deep_copy(depth + 1)?));
+                    fields.push((key, value.copy_within(walk, depth + 1)?));
                 }
                 Self::map_of(map.element, fields)
             }
@@ -255,8 +277,12 @@ impl Value {
     }
 
     /// Whether two values are deeply equal: same types, same content.
-    pub(crate) fn deep_equal(&self, other: &Self, depth: usize) -> bool {
-        if depth > MAX_DEPTH {
+    pub(crate) fn deep_equal(&self, other: &Self) -> bool {
+        self.equal_within(other, &Walk::new(), 0)
+    }
+
+    fn equal_within(&self, other: &Self, walk: &Walk, depth: usize) -> bool {
+        if !walk.goes_on(depth) {
             return false;
         }
         match (self, other) {
@@ -269,14 +295,14 @@ impl Value {
             (Self::List(a), Self::List(b)) => {
                 a.element == b.element
                     && a.items.len() == b.items.len()
-                    && a.items.iter().zip(&b.items).all(|(a, b)| a.deep_equal(b, depth + 1))
+                    && a.items.iter().zip(&b.items).all(|(a, b)| a.equal_within(b, walk, depth + 1))
             }
             (Self::Map(a), Self::Map(b)) => {
                 a.element == b.element
                     && a.len() == b.len()
                     && a.entries()
                         .iter()
-                        .all(|(key, value)| b.get(key).is_some_and(|other| value.deep_equal(&other, depth + 1)))
+                        .all(|(key, value)| b.get(key).is_some_and(|other| value.equal_within(&other, walk, depth + 1)))
             }
             (Self::Native(a), Self::Native(b)) => a.equal(b),
             _ => false,

@@ -129,7 +129,7 @@ fn equal(a: &Value, b: &Value) -> Result<bool, Fault> {
         (Basic::Nothing, _) | (_, Basic::Nothing) => false,
         (Basic::Other, Basic::Other) => {
             if is_comparable(a) && is_comparable(b) {
-                return Ok(a.deep_equal(b, 0));
+                return Ok(a.deep_equal(b));
             }
             return Err(non_comparable(a, b));
         }

@@ -47,11 +47,11 @@ fn or_nothing(outcome: Outcome) -> Outcome {
 }
 
 fn to_yaml(a: &[Value], dialect: Dialect) -> Outcome {
-    Ok(Value::text(yaml::write(&json::from_value(any(a, 0), 0)?, dialect)))
+    Ok(Value::text(yaml::write(&json::from_value(any(a, 0))?, dialect)))
 }
 
 fn to_json(a: &[Value], style: Style) -> Outcome {
-    Ok(Value::text(json::write(&json::from_value(any(a, 0), 0)?, style)))
+    Ok(Value::text(json::write(&json::from_value(any(a, 0))?, style)))
 }
 
 fn to_toml(a: &[Value]) -> Result<String, String> {

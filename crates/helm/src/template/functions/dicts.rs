@@ -3,7 +3,7 @@
 use super::convert::strval;
 use super::merge::merge;
 use super::{Fault, Function, Outcome, any, f, map, text};
-use crate::template::value::Value;
+use crate::template::value::{Value, Walk};
 
 pub(super) static FUNCTIONS: &[Function] = &[
     f("dict", "v*", |_, a| {
@@ -61,13 +61,13 @@ pub(super) static FUNCTIONS: &[Function] = &[
 ];
 
 fn copy(a: &[Value]) -> Outcome {
-    any(a, 0).deep_copy(0).map_err(Fault::Message)
+    any(a, 0).deep_copy().map_err(Fault::Message)
 }
 
 fn merged(a: &[Value], overwrite: bool) -> Outcome {
     if let Some(target) = map(a, 0) {
         for source in a.iter().skip(1).filter_map(Value::as_map) {
-            merge(target, source, overwrite, 0)?;
+            merge(target, source, overwrite, &Walk::new(), 0)?;
         }
     }
     Ok(any(a, 0).clone())

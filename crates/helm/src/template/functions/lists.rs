@@ -115,7 +115,7 @@ fn compact(a: &[Value]) -> Outcome {
 }
 
 fn contains(list: &[Value], wanted: &Value) -> bool {
-    list.iter().any(|item| item.deep_equal(wanted, 0))
+    list.iter().any(|item| item.deep_equal(wanted))
 }
 
 fn uniq(executor: &mut super::Executor<'_>, a: &[Value]) -> Outcome {

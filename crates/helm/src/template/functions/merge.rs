@@ -4,23 +4,28 @@ use std::rc::Rc;
 
 use super::Fault;
 use super::logic::empty;
-use crate::template::value::{MAX_DEPTH, Map, Value};
+use crate::template::value::{Map, Value, Walk};
 
 /// Puts `source` into `target`: what is empty there is filled, or everything is replaced. Maps are merged.
-pub(super) fn merge(target: &Rc<Map>, source: &Rc<Map>, overwrite: bool, depth: usize) -> Result<(), Fault> {
+pub(super) fn merge(
+    target: &Rc<Map>,
+    source: &Rc<Map>,
+    overwrite: bool,
+    walk: &Walk,
+    depth: usize,
+) -> Result<(), Fault> {
     if Rc::ptr_eq(target, source) {
         return Ok(());
     }
-    if depth > MAX_DEPTH {
+    if !walk.goes_on(depth) {
         return Err("maps are nested too deep".into());
     }
     for (key, theirs) in source.entries() {
         let ours = target.get(&key);
         match (&ours, &theirs) {
-            (_, Value::Nil) if !overwrite && ours.is_some() => {}
             (_, Value::Nil) if !overwrite => {}
             (Some(Value::Map(ours)), Value::Map(theirs)) if ours.len() > 0 => {
-                merge(ours, theirs, overwrite, depth + 1)?;
+                merge(ours, theirs, overwrite, walk, depth + 1)?;
             }
             (Some(ours), _) if !overwrite && !empty(ours) => {}
             _ => target.set(key, theirs),

@@ -12,5 +12,5 @@ pub(super) static FUNCTIONS: &[Function] = &[
         Ok(Value::Bool(wanted == found || found.strip_prefix('*') == Some(&wanted)))
     }),
     f("kindIs", "sv", |_, a| Ok(Value::Bool(text(a, 0) == any(a, 1).kind()))),
-    f("deepEqual", "vv", |_, a| Ok(Value::Bool(any(a, 0).deep_equal(any(a, 1), 0)))),
+    f("deepEqual", "vv", |_, a| Ok(Value::Bool(any(a, 0).deep_equal(any(a, 1))))),
 ];
