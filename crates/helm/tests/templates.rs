@@ -17,7 +17,10 @@ use helm::values::Values;
 use serde_json::{Value, json};
 
 /// Cases on which we differ, by a part of their text, and why. One that no longer differs fails.
-const KNOWN: [(&str, &str); 0] = [];
+const KNOWN: [(&str, &str); 2] = [
+    ("tRUE", "`kernel::yaml` takes truths and nulls in any mixture of cases, Go only in three"),
+    ("a: b: c", "`kernel::yaml` complains of broken YAML in other words"),
+];
 
 fn cases(family: &str) -> Vec<String> {
     let text = fs::read_to_string(tests().join(format!("cases/{family}.txt"))).unwrap();

@@ -324,7 +324,11 @@ impl Printer<'_> {
             return;
         };
         self.next += 1;
+        let spec = if verb == 'v' { Spec { plus: false, ..spec } } else { spec };
         match verb {
+            'v' if spec.sharp && value.as_bytes().is_some() => {
+                pad(&mut self.out, &quote(value.as_bytes().unwrap_or_default()), spec);
+            }
             'T' => pad(&mut self.out, value.type_name(), spec),
             _ => verb_value(&mut self.out, value, verb, spec, 0),
         }

@@ -18,6 +18,9 @@ pub(super) static FUNCTIONS: &[Function] = &[
         let mut all = Vec::new();
         for list in a {
             let kind = list.kind();
+            if let Value::Nil = list {
+                return Err(NIL_POINTER.into());
+            }
             all.extend(list.as_items().ok_or_else(|| format!("Cannot concat type {kind} as list"))?.iter().cloned());
             afford(e, all.len())?;
         }
@@ -63,10 +66,13 @@ pub(super) static FUNCTIONS: &[Function] = &[
     f("seq", "i*", seq),
 ];
 
+/// What Go says where a list is asked for and nothing is there.
+const NIL_POINTER: &str = "runtime error: invalid memory address or nil pointer dereference";
+
 fn items<'a>(value: &'a Value, verb: &str) -> Result<std::borrow::Cow<'a, [Value]>, Fault> {
-    let kind = if matches!(value, Value::Nil) { "invalid" } else { value.kind() };
+    let kind = value.kind();
     if let Value::Nil = value {
-        return Err("runtime error: invalid memory address or nil pointer dereference".into());
+        return Err(NIL_POINTER.into());
     }
     value.as_items().ok_or_else(|| format!("Cannot {verb} on type {kind}").into())
 }

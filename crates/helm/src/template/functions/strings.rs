@@ -112,6 +112,9 @@ pub(super) fn trunc(count: i64, content: &[u8]) -> &[u8] {
 fn substring(start: i64, end: i64, content: &[u8]) -> Outcome {
     let length = content.len();
     let outside = |from: i64, to: i64| -> Fault {
+        if to < 0 {
+            return format!("runtime error: slice bounds out of range [:{to}]").into();
+        }
         if usize::try_from(to).is_ok_and(|to| to > length) {
             return format!("runtime error: slice bounds out of range [:{to}] with length {length}").into();
         }

@@ -135,6 +135,8 @@ pub(super) fn pascal(text: &str) -> String {
     let mut chars = rest.chars();
     let Some(first) = chars.next() else { return out };
     let mut current = upper(first);
+    // A word that begins in upper case is not in upper case as a whole.
+    let mut lowers = first.is_uppercase();
     for next in chars {
         let before = current;
         current = next;
@@ -143,9 +145,10 @@ pub(super) fn pascal(text: &str) -> String {
             continue;
         }
         if is_connector(before) {
+            lowers = current.is_uppercase();
             current = upper(current);
         } else {
-            current = lower(current);
+            current = if lowers { lower(current) } else { current };
             out.push(before);
         }
     }
