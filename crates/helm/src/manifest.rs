@@ -6,6 +6,7 @@ mod split;
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
 use serde_json::Value as Json;
 
 use crate::chart::{Chart, File};
@@ -83,8 +84,8 @@ impl Manifests {
         let document = Document {
             source: path.to_owned(),
             text: text.to_owned(),
-            api_version: head.text("apiVersion"),
-            kind: head.text("kind"),
+            api_version: self::text(&head.api_version),
+            kind: self::text(&head.kind),
             name: head.name(),
         };
         match hooks::annotated(&head.annotations()) {
@@ -110,15 +111,32 @@ impl Manifests {
     }
 }
 
-/// The beginning of an object.
-struct Head(Json);
+/// The beginning of an object. What else it has is read over.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Head {
+    api_version: Json,
+    kind: Json,
+    metadata: Option<HeadMetadata>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct HeadMetadata {
+    name: Json,
+    annotations: Option<BTreeMap<String, Json>>,
+}
 
 impl Head {
     fn read(text: &str) -> Result<Self, String> {
+        if let Ok(head) = kernel::yaml::from_str(text) {
+            return Ok(head);
+        }
+        // Odd, or wrong: looked at as a whole.
         let json =
             kernel::yaml::value(text).map_err(|error| format!("error converting YAML to JSON: yaml: {error}"))?;
         let kind = match &json {
-            Json::Object(_) | Json::Null => return Ok(Self(json)),
+            Json::Object(_) | Json::Null => return Ok(serde_json::from_value(json).unwrap_or_default()),
             Json::Array(_) => "array",
             Json::String(_) => "string",
             Json::Number(_) => "number",
@@ -129,22 +147,21 @@ impl Head {
         ))
     }
 
-    fn text(&self, field: &str) -> String {
-        self.0.get(field).and_then(Json::as_str).unwrap_or_default().to_owned()
-    }
-
     fn name(&self) -> String {
-        let name = self.0.get("metadata").and_then(|metadata| metadata.get("name"));
-        name.and_then(Json::as_str).unwrap_or_default().to_owned()
+        self.metadata.as_ref().map(|metadata| text(&metadata.name)).unwrap_or_default()
     }
 
     fn annotations(&self) -> BTreeMap<String, String> {
-        let annotations = self.0.get("metadata").and_then(|metadata| metadata.get("annotations"));
-        let Some(Json::Object(annotations)) = annotations else { return BTreeMap::new() };
-        let text = |value: &Json| match value {
+        let annotations = self.metadata.as_ref().and_then(|metadata| metadata.annotations.as_ref());
+        let shown = |value: &Json| match value {
             Json::String(text) => text.clone(),
             other => other.to_string(),
         };
-        annotations.iter().map(|(key, value)| (key.clone(), text(value))).collect()
+        annotations.into_iter().flatten().map(|(key, value)| (key.clone(), shown(value))).collect()
     }
+}
+
+/// A text; what is none is empty.
+fn text(json: &Json) -> String {
+    json.as_str().unwrap_or_default().to_owned()
 }

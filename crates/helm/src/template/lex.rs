@@ -1,5 +1,7 @@
 //! Cuts template text into tokens, as Go's text/template does.
 
+use std::rc::Rc;
+
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -78,7 +80,7 @@ impl Kind {
 #[derive(Debug, Clone)]
 pub(super) struct Token {
     pub(super) kind: Kind,
-    pub(super) text: String,
+    pub(super) text: Rc<str>,
     pub(super) position: usize,
     pub(super) line: usize,
 }
@@ -105,7 +107,7 @@ pub(super) fn tokens(text: &str) -> Vec<Token> {
     let mut lexer = Lexer { text, position: 0, start: 0, line: 1, counted: 0, parens: 0, tokens: Vec::new() };
     if let Err(message) = lexer.run() {
         let line = lexer.line_at(lexer.start);
-        lexer.tokens.push(Token { kind: Kind::Error, text: message, position: lexer.start, line });
+        lexer.tokens.push(Token { kind: Kind::Error, text: message.into(), position: lexer.start, line });
     }
     lexer.tokens
 }
@@ -171,7 +173,7 @@ impl<'a> Lexer<'a> {
 
     fn emit(&mut self, kind: Kind) {
         let line = self.line_at(self.start);
-        let text = self.slice(self.start, self.position).to_owned();
+        let text = self.slice(self.start, self.position).into();
         self.tokens.push(Token { kind, text, position: self.start, line });
         self.start = self.position;
     }

@@ -93,7 +93,7 @@ impl Parser {
 
     fn token(&mut self, index: usize) -> Token {
         self.furthest = self.furthest.max(index.min(self.tokens.len().saturating_sub(1)));
-        let last = || Token { kind: Kind::Eof, text: String::new(), position: self.source.text.len(), line: 1 };
+        let last = || Token { kind: Kind::Eof, text: "".into(), position: self.source.text.len(), line: 1 };
         self.tokens.get(index).or(self.tokens.last()).cloned().unwrap_or_else(last)
     }
 
@@ -129,7 +129,7 @@ impl Parser {
             return format!("unexpected {token} in {context}");
         }
         if self.action_line == 0 || self.action_line == token.line {
-            return token.text.clone();
+            return token.text.to_string();
         }
         let begun = format!(" started at {}:{}", self.source.name, self.action_line);
         let action = if token.text.ends_with(" action") { "" } else { " in action" };
@@ -219,7 +219,7 @@ impl Parser {
     fn statement(&mut self) -> Parsed<Statement> {
         let token = self.take_non_space();
         match token.kind {
-            Kind::Text => Ok(Statement::Node(Node::Text(token.text.as_str().into()))),
+            Kind::Text => Ok(Statement::Node(Node::Text(token.text))),
             Kind::LeftDelim => {
                 self.action_line = token.line;
                 let statement = self.action()?;
@@ -369,14 +369,14 @@ impl Parser {
         let next = self.peek_non_space();
         match next.kind {
             Kind::Assign | Kind::Declare => pipe.assigns = next.kind == Kind::Assign,
-            Kind::Char if next.text == "," => {}
+            Kind::Char if &*next.text == "," => {}
             _ => {
                 self.next = begun;
                 return Ok(false);
             }
         }
         self.next += 1;
-        let name: Rc<str> = variable.text.into();
+        let name = variable.text;
         pipe.variables.push(name.clone());
         self.variables.push(name);
         if next.kind != Kind::Char {
@@ -449,13 +449,13 @@ impl Parser {
             Kind::Dot => OperandKind::Dot,
             Kind::Nil => OperandKind::Nil,
             Kind::Variable => {
-                if !self.variables.iter().any(|name| **name == *token.text) {
+                if !self.variables.iter().any(|name| *name == token.text) {
                     return Err(format!("undefined variable {}", super::print::quote(token.text.as_bytes())));
                 }
-                OperandKind::Variable(token.text.as_str().into(), Vec::new())
+                OperandKind::Variable(token.text.clone(), Vec::new())
             }
             Kind::Field => OperandKind::Field(vec![token.text.trim_start_matches('.').into()]),
-            Kind::Bool => OperandKind::Bool(token.text == "true"),
+            Kind::Bool => OperandKind::Bool(&*token.text == "true"),
             Kind::CharConstant | Kind::Number => OperandKind::Number(constant::number(&token.text)?),
             Kind::LeftParen => {
                 let pipe = self.deeper(|parser| parser.pipeline("parenthesized pipeline", Kind::RightParen))?;
@@ -463,7 +463,7 @@ impl Parser {
             }
             Kind::String | Kind::RawString => {
                 let text = constant::unquote(&token.text)?.into();
-                OperandKind::Text { quoted: token.text.clone(), text }
+                OperandKind::Text { quoted: token.text.to_string(), text }
             }
             _ => {
                 self.next -= 1;
