@@ -449,7 +449,7 @@ impl Parser {
             Kind::Dot => OperandKind::Dot,
             Kind::Nil => OperandKind::Nil,
             Kind::Variable => {
-                if !self.variables.iter().any(|name| *name == token.text) {
+                if !self.variables.contains(&token.text) {
                     return Err(format!("undefined variable {}", super::print::quote(token.text.as_bytes())));
                 }
                 OperandKind::Variable(token.text.clone(), Vec::new())
