@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use butler_api::butler::tenant_cluster::{ClusterPhase, TenantCluster};
-use butler_api::butler::{ProviderConfig, Team};
+use butler_api::butler::{NetworkPool, ProviderConfig, Team};
 use butler_api::shared::ConditionStatus;
 use common::{Butler, client};
 use k8s_openapi::api::core::v1::{Event, Namespace, Node, Secret};
@@ -287,6 +287,46 @@ async fn the_seeds_cluster_on_harvester_becomes_the_objects_they_print() {
         let object = platform.internal(&cluster, group_version, kind, name).await;
         assert!(has(&object["spec"], &spec), "{object:#} lacks {spec:#}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_takes_addresses_from_a_pool_and_gives_them_back() {
+    let data = tempfile::tempdir().unwrap();
+    let _butler = Butler::up(data.path());
+    let platform = Platform::on(data.path()).await;
+    let pools: Api<NetworkPool> = Api::namespaced(platform.client.clone(), "butler-system");
+    let pool = json!({
+        "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "NetworkPool", "metadata": {"name": "lab"},
+        "spec": {"cidr": "10.40.0.0/28"},
+    });
+    platform.ensure(&pools, pool).await;
+    platform
+        .provider("racks", json!({"provider": "local", "network": {"mode": "ipam", "poolRefs": [{"name": "lab"}]}}))
+        .await;
+    let spec = |size: i32| {
+        json!({
+            "providerConfigRef": {"name": "racks"}, "workers": {"replicas": 0}, "networking": {"lbPoolSize": size},
+        })
+    };
+    platform.create("first", spec(8)).await;
+    let first = platform.ready("first", 0).await;
+    let range = first.status.unwrap().resolved.unwrap().load_balancer_addresses.unwrap();
+    assert!(range.starts_with("10.40.0."), "{range}");
+    // The pool is too small for another; who can do what is said.
+    platform.create("second", spec(8)).await;
+    let exhausted = |cluster: &TenantCluster| {
+        cluster.status.as_ref().is_some_and(|status| status.blockers.iter().any(|b| b.reason == "PoolExhausted"))
+    };
+    platform.until("second", exhausted).await;
+    platform.clusters.delete("first", &DeleteParams::default()).await.unwrap();
+    platform.gone("first").await;
+    platform.ready("second", 0).await;
+    platform.clusters.delete("second", &DeleteParams::default()).await.unwrap();
+    platform.gone("second").await;
+    let empty = |pool: Option<&NetworkPool>| {
+        pool.and_then(|pool| pool.status.as_ref()).is_some_and(|status| status.allocated_ips == Some(0))
+    };
+    tokio::time::timeout(PATIENCE, await_condition(pools, "lab", empty)).await.unwrap().unwrap();
 }
 
 /// Kills Butler at different moments of a cluster's making and going; each time the next one finishes the job.

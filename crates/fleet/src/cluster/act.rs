@@ -1,7 +1,7 @@
 //! Doing what the plan says. Every step can be repeated and interrupted anywhere.
 
-use butler_api::butler::TenantAddon;
 use butler_api::butler::tenant_cluster::TenantCluster;
+use butler_api::butler::{IPAllocation, TenantAddon};
 use butler_api::names::finalizers::TENANT_CLUSTER;
 use butler_api::shared::{Blocker, BlockerOwner};
 use capi::bootstrap::KubeadmConfigTemplate;
@@ -93,6 +93,7 @@ impl ClusterController {
             Object::ControlPlane(object) => self.write(&self.control_planes, *object).await,
             Object::Deployment(object) => self.write(&self.deployments, *object).await,
             Object::HealthCheck(object) => self.write(&self.checks, *object).await,
+            Object::Allocation(object) => self.write(&self.allocations, *object).await,
             Object::ConfigTemplate(object) => {
                 let known = self.config_templates.get(&Key::of(&*object));
                 if known.is_some_and(|known| digest_of(&*known) == digest_of(&*object)) {
@@ -162,6 +163,13 @@ impl ClusterController {
             Kind::ConfigTemplate => {
                 let api: Api<KubeadmConfigTemplate> = self.applier.api(&internals);
                 self.remove(&api, self.config_templates.get(&key).as_deref()).await
+            }
+            Kind::Allocation => {
+                let Some(known) = observed.allocations.iter().find(|known| known.name_any() == name) else {
+                    return Ok(());
+                };
+                let api: Api<IPAllocation> = self.applier.api(&known.namespace().unwrap_or_default());
+                self.remove(&api, Some(&**known)).await
             }
             Kind::Namespace => {
                 let api: Api<Namespace> = Api::all(self.applier.client().clone());

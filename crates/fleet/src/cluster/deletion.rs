@@ -53,6 +53,13 @@ pub(super) fn plan(observed: &Observed) -> Plan {
         plan.blockers.push(waiting("MachinesDeleting", message, evidence.collect()));
         return plan;
     }
+    if !observed.allocations.is_empty() {
+        let names: Vec<String> = observed.allocations.iter().map(|allocation| allocation.name_any()).collect();
+        plan.steps.extend(names.iter().map(|name| Step::Delete(Kind::Allocation, name.clone())));
+        let evidence = names.iter().map(|name| format!("IPAllocation {name} is there")).collect();
+        plan.blockers.push(waiting("AddressesReleasing", "its addresses are being given back", evidence));
+        return plan;
+    }
     if let Some(namespace) = &observed.namespace {
         plan.steps.push(Step::Delete(Kind::Namespace, namespace.name_any()));
         let evidence = vec![format!("Namespace {} is there", namespace.name_any())];

@@ -2,6 +2,7 @@
 
 mod act;
 mod addons;
+mod addresses;
 mod contents;
 mod deletion;
 mod health;
@@ -22,13 +23,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use butler_api::butler::TenantAddon;
 use butler_api::butler::butler_config::ButlerConfig;
-use butler_api::butler::provider_config::ProviderConfig;
+use butler_api::butler::provider_config::{NetworkMode, ProviderConfig};
 use butler_api::butler::team::Team;
 use butler_api::butler::tenant_cluster::{ClusterPhase, TenantCluster, TenantClusterStatus};
+use butler_api::butler::{IPAllocation, NetworkPool, TenantAddon};
 use butler_api::controlplane::StewardControlPlane;
-use butler_api::names::BUTLER_CONFIG;
+use butler_api::names::{BUTLER_CONFIG, SYSTEM_NAMESPACE};
 use butler_api::shared::Provider;
 use butler_api::steward::TenantControlPlane;
 use capi::bootstrap::KubeadmConfigTemplate;
@@ -76,6 +77,8 @@ pub struct ClusterController {
     configs: Watched<ButlerConfig>,
     providers: Watched<ProviderConfig>,
     addons: Watched<TenantAddon>,
+    network_pools: Watched<NetworkPool>,
+    allocations: Watched<IPAllocation>,
     namespaces: Watched<Namespace>,
     secrets: Watched<Secret>,
     capi: Watched<Cluster>,
@@ -111,6 +114,8 @@ impl ClusterController {
             configs: watches.of(),
             providers: watches.of(),
             addons: watches.of(),
+            network_pools: watches.of(),
+            allocations: watches.of(),
             namespaces: watches.of(),
             secrets: watches.of(),
             capi: watches.of(),
@@ -139,6 +144,7 @@ impl ClusterController {
             Some(Key::new(addon.namespace().unwrap_or_default(), addon.spec.cluster_ref.name.clone()))
         });
         self.namespaces.queue_mapped(queue, source_of);
+        self.allocations.queue_mapped(queue, source_of);
         self.follow_internals(&self.secrets);
         self.follow_internals(&self.capi);
         self.follow_internals(&self.control_planes);
@@ -244,6 +250,12 @@ impl ClusterController {
             .as_ref()
             .and_then(|config| providers::credentials_of(config))
             .and_then(|source| self.secrets.get(&Key::new(source.secret.namespace, source.secret.name)));
+        let takes_from_pools = provider.as_ref().is_some_and(|config| {
+            config.spec.network.as_ref().is_some_and(|network| network.mode == NetworkMode::Ipam)
+        });
+        let home =
+            provider.as_ref().and_then(|config| config.namespace()).unwrap_or_else(|| SYSTEM_NAMESPACE.to_owned());
+        let allocation = self.allocations.get(&Key::new(home, crate::network::load_balancer_name(&cluster)));
         let named = |addon: &Arc<TenantAddon>| addon.spec.cluster_ref.name == key.name;
         let kubeconfig = self.secrets.get(&Key::new(&internals, capi::names::secrets::kubeconfig(&key.name)));
         let published = self.secrets.get(&Key::new(&key.namespace, names::kubeconfig(&key.name)));
@@ -265,6 +277,8 @@ impl ClusterController {
             checks: by_name(&self.checks, &internals),
             config_templates: by_name(&self.config_templates, &internals),
             machine_templates: BTreeMap::new(),
+            network_pools: if takes_from_pools { self.network_pools.all() } else { Vec::new() },
+            allocations: allocation.into_iter().collect(),
             addons: self.addons.in_namespace(&key.namespace).into_iter().filter(named).collect(),
             kubeconfig: kubeconfig.and_then(|secret| secret.data.as_ref()?.get("value").cloned()),
             published: published.filter(owns),

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use butler_api::butler::TenantAddon;
 use butler_api::butler::butler_config::ButlerConfig;
 use butler_api::butler::provider_config::ProviderConfig;
 use butler_api::butler::team::Team;
 use butler_api::butler::tenant_cluster::{ClusterPhase, TenantCluster, TenantClusterStatus};
+use butler_api::butler::{IPAllocation, NetworkPool, TenantAddon};
 use butler_api::controlplane::StewardControlPlane;
 use butler_api::names::finalizers;
 use butler_api::steward::TenantControlPlane;
@@ -58,6 +58,10 @@ pub struct Observed {
     pub machine_templates: BTreeMap<String, Arc<DynamicObject>>,
     /// Addons of the cluster.
     pub addons: Vec<Arc<TenantAddon>>,
+    /// NetworkPools of the platform, if the provider takes addresses from them.
+    pub network_pools: Vec<Arc<NetworkPool>>,
+    /// Addresses the cluster asked for.
+    pub allocations: Vec<Arc<IPAllocation>>,
     /// The administrator's kubeconfig, as Cluster API keeps it.
     pub kubeconfig: Option<ByteString>,
     /// The same, where the team finds it.

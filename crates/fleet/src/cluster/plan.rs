@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 
+use super::addresses::addresses;
 use super::observed::{Observed, is_settled};
 use super::phase::Facts;
 use super::remaining::{Remaining, remaining};
@@ -53,6 +54,8 @@ pub enum Kind {
     ConfigTemplate,
     /// Machine template of the provider.
     MachineTemplate,
+    /// IPAllocation, in the namespace of the ProviderConfig.
+    Allocation,
 }
 
 /// What to do now, and what stands in the way of more.
@@ -108,6 +111,12 @@ pub fn plan(observed: &Observed) -> Plan {
         }
     };
     plan.facts.accepted = true;
+    let addresses = addresses(observed, &wanted);
+    let mut wanted = wanted;
+    wanted.chosen.load_balancer_addresses = wanted.chosen.load_balancer_addresses.or(addresses.range);
+    let has_addresses = addresses.blockers.is_empty() && addresses.steps.is_empty();
+    plan.steps.extend(addresses.steps);
+    plan.blockers.extend(addresses.blockers);
     plan.remaining = remaining(observed, &wanted, &objects);
     plan.steps.push(Step::Apply(Box::new(render::namespace(observed, wanted.chosen.team.as_deref()))));
     if let Some(terminating) = terminating(observed) {
@@ -125,7 +134,7 @@ pub fn plan(observed: &Observed) -> Plan {
     plan.blockers.extend(health::blockers(observed));
     let settled = observed.deployments.values().all(|deployment| is_settled(deployment));
     let made = plan.remaining.unasked.is_empty() && observed.published.is_some();
-    plan.facts.provisioned = observed.is_control_plane_ready() && settled && made;
+    plan.facts.provisioned = observed.is_control_plane_ready() && settled && made && has_addresses;
     plan.facts.installed = super::addons::are_installed(observed, &wanted);
     plan.blockers.extend(super::addons::blockers(observed, &wanted, plan.facts.provisioned));
     plan.facts.hopeless = health::is_hopeless(observed);

@@ -85,6 +85,8 @@ pub async fn look(client: &Client, cluster: TenantCluster) -> kube::Result<Obser
         config_templates: all(client, place).await?,
         machine_templates: BTreeMap::new(),
         addons: Vec::new(),
+        network_pools: Vec::new(),
+        allocations: Vec::new(),
         kubeconfig: None,
         published: None,
         now: Timestamp::now(),
@@ -153,7 +155,7 @@ fn reached(observed: &Observed, version: &str) -> Observed {
 fn known(observed: &Observed, object: &Object) -> Option<Value> {
     match object {
         Object::Namespace(_) => observed.namespace.as_deref().and_then(encoded),
-        Object::Secret(_) => None,
+        Object::Secret(_) | Object::Allocation(_) => None,
         Object::Infrastructure(_) => observed.infrastructure.as_deref().and_then(encoded),
         Object::Cluster(_) => observed.capi.as_deref().and_then(encoded),
         Object::ControlPlane(_) => observed.control_plane.as_deref().and_then(encoded),
@@ -174,6 +176,7 @@ fn value(object: &Object) -> Option<Value> {
         Object::ConfigTemplate(object) => encoded(&**object),
         Object::Deployment(object) => encoded(&**object),
         Object::HealthCheck(object) => encoded(&**object),
+        Object::Allocation(object) => encoded(&**object),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use butler_api::butler::IPAllocation;
 use butler_api::butler::tenant_cluster::{CniProvider, ControlPlaneType};
 use butler_api::controlplane::{
     CapiAddons, Component, ControlPlaneFields, CoreDns, HostedNetwork, StewardControlPlane, StewardControlPlaneSpec,
@@ -50,6 +51,8 @@ pub enum Object {
     Deployment(Box<MachineDeployment>),
     /// What replaces dead machines of a pool.
     HealthCheck(Box<MachineHealthCheck>),
+    /// Addresses of a NetworkPool.
+    Allocation(Box<IPAllocation>),
 }
 
 impl Object {
@@ -68,6 +71,7 @@ impl Object {
             Self::ConfigTemplate(object) => of("KubeadmConfigTemplate", &object.metadata),
             Self::Deployment(object) => of("MachineDeployment", &object.metadata),
             Self::HealthCheck(object) => of("MachineHealthCheck", &object.metadata),
+            Self::Allocation(object) => of("IPAllocation", &object.metadata),
         }
     }
 }

@@ -60,7 +60,7 @@ pub fn report(observed: &Observed, plan: &Plan, done: &Done) -> TenantClusterSta
         viewer_kubeconfig_secret_ref: before.viewer_kubeconfig_secret_ref,
         image_sync_ref: before.image_sync_ref,
         ip_allocation_ref: before.ip_allocation_ref,
-        lb_allocation_ref: before.lb_allocation_ref,
+        lb_allocation_ref: observed.allocations.first().map(|allocation| LocalRef { name: allocation.name_any() }),
         last_transition_time: if moved { Some(Time(observed.now)) } else { before.last_transition_time },
         ready_since: before.ready_since.or((phase == ClusterPhase::Ready).then_some(Time(observed.now))),
         observed_retry: if retried { asked } else { before.observed_retry },

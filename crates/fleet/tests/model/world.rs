@@ -113,6 +113,8 @@ impl World {
             config_templates: arcs(&self.configs),
             machine_templates: arcs(&self.templates),
             addons: Vec::new(),
+            network_pools: Vec::new(),
+            allocations: Vec::new(),
             kubeconfig: self.kubeconfig.clone(),
             published: self.published.clone().map(Arc::new),
             now: Timestamp::from_second(self.now).unwrap(),
@@ -252,6 +254,7 @@ impl World {
             }
             Object::ConfigTemplate(new) => immutable(&mut self.configs, *new),
             Object::MachineTemplate(new) => immutable(&mut self.templates, *new),
+            Object::Allocation(_) => false,
             Object::HealthCheck(new) => put_in(&mut self.checks, *new, |old, new| old.spec == new.spec),
             Object::Deployment(new) => self.put_deployment(*new),
         };
@@ -283,7 +286,7 @@ impl World {
     fn delete(&mut self, kind: Kind, name: &str) -> bool {
         let gone = Some(Time(Timestamp::from_second(self.now).unwrap()));
         match kind {
-            Kind::Addon => {}
+            Kind::Addon | Kind::Allocation => {}
             Kind::HealthCheck => drop(self.checks.remove(name)),
             Kind::ConfigTemplate => drop(self.configs.remove(name)),
             Kind::MachineTemplate => drop(self.templates.remove(name)),
