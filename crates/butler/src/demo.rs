@@ -10,6 +10,7 @@ use kube::api::{ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{DynamicObject, GroupVersionKind};
 use kube::discovery::pinned_kind;
+use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watch_object};
 use kube::{Api, Client, Config, ResourceExt};
 
@@ -63,7 +64,7 @@ async fn create(client: &Client, object: &DynamicObject) -> Result<()> {
 
 /// Prints a line whenever there is something new to say, until the cluster is Ready.
 async fn follow(clusters: &Api<TenantCluster>, begun: Instant) -> Result<TenantCluster> {
-    let mut changes = std::pin::pin!(watch_object(clusters.clone(), CLUSTER));
+    let mut changes = std::pin::pin!(watch_object(clusters.clone(), CLUSTER).default_backoff());
     let mut said = String::new();
     loop {
         let change = match changes.try_next().await {

@@ -13,6 +13,9 @@ pub(crate) const TEMPLATE: &str = "butler.butlerlabs.dev/template";
 /// Annotation with what was there when deletion began, as JSON; on the last Event of a cluster, what became of it.
 pub const RECEIPT: &str = "butler.butlerlabs.dev/receipt";
 
+/// Annotation that lets a cluster go although nobody can say what was made inside: load balancers and volumes stay behind.
+pub const ABANDON_CONTENTS: &str = "butler.butlerlabs.dev/abandon-contents";
+
 /// The namespace of a cluster's internals, which its team has no business in.
 pub fn internals(cluster: &TenantCluster) -> String {
     let uid: String = cluster.uid().unwrap_or_default().chars().filter(|c| *c != '-').take(8).collect();

@@ -123,8 +123,8 @@ pub(crate) fn encoded(object: &Value) -> (Vec<u8>, usize) {
 }
 
 /// The length of what [`encode`] writes before everything else: `{"apiVersion":"v1","kind":"Pod",`.
-pub(crate) fn prefix_length(api_version: &str, kind: &str) -> usize {
-    r#"{"apiVersion":"","kind":"","#.len() + api_version.len() + kind.len()
+pub(crate) fn prefix(api_version: &str, kind: &str) -> String {
+    format!(r#"{{"apiVersion":"{api_version}","kind":"{kind}","#)
 }
 
 fn write_field(out: &mut Vec<u8>, key: &str, value: &Value) {
@@ -154,6 +154,6 @@ mod tests {
         let stored = parse(&events[0].object).unwrap();
         assert_eq!(stored["metadata"], json!({"name": "x", "resourceVersion": "1"}));
         assert_eq!(stored["data"], object["data"]);
-        assert_eq!(&events[0].object[prefix_length("v1", "ConfigMap")..][..5], b"\"data");
+        assert_eq!(&events[0].object[prefix("v1", "ConfigMap").len()..][..5], b"\"data");
     }
 }

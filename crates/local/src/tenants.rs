@@ -12,6 +12,9 @@ use kube::{Client, Config};
 use parking_lot::{Mutex, RwLock};
 use runtime::{Failure, Key, Retry, Watched, Watches};
 
+/// Listing the nodes of a cluster that answers takes milliseconds.
+const KNOWN_WITHIN: Duration = Duration::from_secs(2);
+
 /// A tenant that does not take a connection in this time is not there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -80,9 +83,13 @@ impl Tenants {
         Ok(Some(tenant))
     }
 
-    /// The node with this provider id, and whether all nodes are known.
+    /// The node with this provider id. Before all nodes are known, that there is none cannot be said.
     pub(crate) async fn node(&self, cluster: &Key, provider_id: &str) -> Result<Option<Arc<Node>>, Failure> {
         let Some(tenant) = self.get(cluster).await? else { return Ok(None) };
+        if tokio::time::timeout(KNOWN_WITHIN, tenant.nodes().synced()).await.is_err() {
+            let message = format!("the API of {} does not answer", cluster.name);
+            return Err(Failure::new(Retry::Backoff, "TenantUnreachable", message));
+        }
         let found =
             |node: &Arc<Node>| node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) == Some(provider_id);
         Ok(tenant.nodes().all().into_iter().find(found))

@@ -10,6 +10,11 @@ use tokio::time::Instant;
 
 use crate::{Failure, Key, Metrics, Queue, Retry};
 
+/// A pass takes milliseconds, or seconds where it talks to somebody slow. One that hangs must not keep its worker.
+const LONGEST_PASS: Duration = Duration::from_secs(120);
+/// When a pass that panicked is tried again.
+const AFTER_PANIC: Duration = Duration::from_secs(60);
+
 /// What a pass says about the next one. A change of what was observed leads to a pass in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -43,7 +48,10 @@ pub async fn run<R: Reconcile>(name: &'static str, reconcile: Arc<R>, queue: Que
         passes.spawn(async move {
             let _pass = Pass { queue: &queue, key: &key };
             let begun = Instant::now();
-            let outcome = reconcile.reconcile(&key).await;
+            let outcome = match tokio::time::timeout(LONGEST_PASS, reconcile.reconcile(&key)).await {
+                Ok(outcome) => outcome,
+                Err(_) => Err(Failure::new(Retry::Backoff, "TookTooLong", "a pass took too long and was given up")),
+            };
             metrics.passed(name, begun.elapsed(), outcome.as_ref().err());
             match outcome {
                 Ok(next) => {
@@ -80,6 +88,9 @@ struct Pass<'a> {
 
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.queue.add_after(self.key.clone(), AFTER_PANIC);
+        }
         self.queue.done(self.key);
     }
 }

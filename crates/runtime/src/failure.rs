@@ -74,7 +74,9 @@ impl From<Error> for Failure {
         let (retry, reason) = match &error {
             Error::Api(status) => match status.code {
                 404 | 409 | 410 => (Retry::Soon, "Conflict"),
-                400 | 403 | 405 | 413 | 415 | 422 => (Retry::Terminal, "Refused"),
+                400 | 405 | 413 | 415 | 422 => (Retry::Terminal, "Refused"),
+                // Rights, quotas and policies are changed by others.
+                403 => (Retry::Backoff, "Forbidden"),
                 _ => (Retry::Backoff, "ApiUnavailable"),
             },
             _ => (Retry::Backoff, "ApiUnavailable"),
@@ -103,7 +105,7 @@ mod tests {
             (404, Retry::Soon),
             (409, Retry::Soon),
             (422, Retry::Terminal),
-            (403, Retry::Terminal),
+            (403, Retry::Backoff),
             (429, Retry::Backoff),
             (500, Retry::Backoff),
             (503, Retry::Backoff),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use butler_api::butler::TenantCluster;
 use butler_api::butler::tenant_cluster::ClusterPhase;
 use butler_api::names::annotations;
+use butler_api::shared::{Condition, ConditionStatus};
 use clap::Args;
 use futures::{Stream, StreamExt};
 use kernel::duration::GoDuration;
@@ -167,7 +168,13 @@ pub(crate) fn judge(goal: &Goal, cluster: Option<&TenantCluster>) -> Verdict {
     let reached = match goal {
         Goal::Deleted => false,
         Goal::Phase(wanted) => phase.as_str() == wanted,
-        Goal::Ready => phase == ClusterPhase::Ready && cluster.metadata.deletion_timestamp.is_none(),
+        Goal::Ready => {
+            let is_ready =
+                |condition: &Condition| condition.type_ == "Ready" && condition.status == ConditionStatus::True;
+            phase == ClusterPhase::Ready
+                && cluster.metadata.deletion_timestamp.is_none()
+                && status.conditions.iter().any(is_ready)
+        }
         Goal::Condition { type_, status: wanted } => {
             let condition = status.conditions.iter().find(|condition| condition.type_ == *type_);
             condition.is_some_and(|condition| condition.status.as_str() == wanted)

@@ -1,5 +1,7 @@
 //! Doing what the plan says. Every step can be repeated and interrupted anywhere.
 
+use std::time::Duration;
+
 use butler_api::butler::tenant_cluster::TenantCluster;
 use butler_api::butler::{IPAllocation, TenantAddon};
 use butler_api::names::finalizers::TENANT_CLUSTER;
@@ -24,6 +26,9 @@ use super::{ClusterController, contents, receipt};
 use crate::blockers::{blocker, waiting};
 use crate::names;
 use crate::names::MANAGER;
+
+/// Four lists and some deletions take no longer where somebody answers.
+const CLEARED_WITHIN: Duration = Duration::from_secs(10);
 
 impl ClusterController {
     /// Does one step. Says whether anything was written.
@@ -71,7 +76,17 @@ impl ClusterController {
             done.contents_removed = true;
             return Ok(true);
         };
-        let left = contents::clear(&contents::client(&kubeconfig.0).await?).await?;
+        // Few at a time, and none for long: a cluster that does not answer must not keep the others waiting.
+        let Ok(_turn) = self.clearing.try_acquire() else { return Ok(false) };
+        let cleared = async { contents::clear(&contents::client(&kubeconfig.0).await?).await };
+        let left = match tokio::time::timeout(CLEARED_WITHIN, cleared).await {
+            Ok(Ok(left)) => left,
+            Ok(Err(failure)) => return Err(Failure { retry: Retry::Backoff, reason: "TenantUnreachable", ..failure }),
+            Err(_) => {
+                let message = "the cluster's own API does not answer";
+                return Err(Failure::new(Retry::Backoff, "TenantUnreachable", message));
+            }
+        };
         done.contents_removed = left.is_empty();
         if !left.is_empty() {
             let evidence = left.into_iter().map(|what| format!("{what} is there")).collect();
@@ -135,7 +150,14 @@ impl ClusterController {
             (&kinds.kinds.template, &kinds.templates)
         };
         let known = watched.get(&Key::of(&object));
-        let written = self.applier.apply_kind(kind, known.as_deref(), object).await?;
+        let written = self.applier.apply_kind(kind, known.as_deref(), object).await.map_err(|failure| {
+            if !is_answered(&failure, &[404]) || observed.namespace.is_none() {
+                return failure;
+            }
+            let message =
+                format!("{} {} is not served: its Cluster API provider is not installed", kind.api_version, kind.kind);
+            Failure { retry: Retry::Backoff, reason: "KindMissing", message, ..failure }
+        })?;
         Ok(written.map(|object| watched.wrote(object)).is_some())
     }
 
@@ -210,6 +232,10 @@ pub(super) fn failed(failure: &Failure) -> Blocker {
 
 /// Whether the API will never take this, whatever happens around it.
 pub(super) fn is_refused(failure: &Failure) -> bool {
+    is_answered(failure, &[400, 422])
+}
+
+fn is_answered(failure: &Failure, codes: &[u16]) -> bool {
     let source = failure.source.as_deref().and_then(|source| source.downcast_ref::<kube::Error>());
-    matches!(source, Some(kube::Error::Api(status)) if [400, 422].contains(&status.code))
+    matches!(source, Some(kube::Error::Api(status)) if codes.contains(&status.code))
 }

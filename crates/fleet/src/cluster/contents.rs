@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod, Service};
 use kube::api::{DeleteParams, ListParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -12,8 +13,10 @@ use kube::{Api, Client, Config, Resource, ResourceExt};
 use runtime::{Failure, Retry};
 use serde::de::DeserializeOwned;
 
+/// On volumes that were made for a claim.
+const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 /// An API server that does not answer for so long does not answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A client of the cluster.
 pub(crate) async fn client(kubeconfig: &[u8]) -> Result<Client, Failure> {
@@ -36,6 +39,14 @@ pub(crate) async fn clear(client: &Client) -> Result<Vec<String>, Failure> {
             delete(client, &service).await?;
         }
     }
+    // They would make their claims anew.
+    let sets: Api<StatefulSet> = Api::all(client.clone());
+    for set in sets.list(&ListParams::default()).await? {
+        if set.spec.as_ref().is_some_and(|spec| spec.volume_claim_templates.iter().flatten().next().is_some()) {
+            left.push(format!("StatefulSet {}/{}", set.namespace().unwrap_or_default(), set.name_any()));
+            delete(client, &set).await?;
+        }
+    }
     let claims: Api<PersistentVolumeClaim> = Api::all(client.clone());
     let mut claimed = BTreeSet::new();
     for claim in claims.list(&ListParams::default()).await? {
@@ -56,8 +67,10 @@ pub(crate) async fn clear(client: &Client) -> Result<Vec<String>, Failure> {
     let volumes: Api<PersistentVolume> = Api::all(client.clone());
     for volume in volumes.list(&ListParams::default()).await? {
         let spec = volume.spec.as_ref();
-        // One that is to be kept is kept.
-        if spec.and_then(|spec| spec.persistent_volume_reclaim_policy.as_deref()) == Some("Delete") {
+        // One that is to be kept is kept, and one that nobody provisioned is nobody's to remove.
+        if volume.annotations().contains_key(PROVISIONED_BY)
+            && spec.and_then(|spec| spec.persistent_volume_reclaim_policy.as_deref()) == Some("Delete")
+        {
             left.push(format!("PersistentVolume {}", volume.name_any()));
         }
     }

@@ -1,12 +1,13 @@
 //! How a cluster goes: addons, what was made inside, machines and control plane, namespace, and then the object itself.
 //! Each is seen gone before the next is touched.
 
+use butler_api::shared::{Blocker, BlockerOwner};
 use kube::ResourceExt;
 
 use super::observed::Observed;
 use super::phase::Facts;
 use super::plan::{Kind, Plan, Step, holds};
-use crate::blockers::waiting;
+use crate::blockers::{blocker, waiting};
 use crate::names;
 
 /// Condition: what was made inside the cluster, and lives outside of it, is removed.
@@ -29,9 +30,18 @@ pub(super) fn plan(observed: &Observed) -> Plan {
         plan.blockers.push(waiting("AddonsUninstalling", "addons are being uninstalled", evidence));
         return plan;
     }
-    // Only a control plane that answers can be asked; one that never did has made nothing.
-    if observed.is_control_plane_ready() && observed.capi.is_some() && !holds(observed, CONTENTS_REMOVED) {
-        plan.steps.push(Step::ClearContents);
+    // One that never answered has made nothing, and one that is going already was asked before.
+    let is_going = observed.capi.as_ref().is_none_or(|capi| capi.metadata.deletion_timestamp.is_some());
+    let abandoned = observed.cluster.annotations().contains_key(names::ABANDON_CONTENTS);
+    if observed.has_answered() && !is_going && !abandoned && !holds(observed, CONTENTS_REMOVED) {
+        if observed.capi.as_ref().is_some_and(|capi| capi.spec.paused == Some(true)) {
+            plan.steps.push(Step::Pause(false));
+        }
+        if observed.answers() {
+            plan.steps.push(Step::ClearContents);
+        } else {
+            plan.blockers.push(unreachable());
+        }
         return plan;
     }
     if observed.capi.is_some() || !observed.machines.is_empty() {
@@ -68,4 +78,17 @@ pub(super) fn plan(observed: &Observed) -> Plan {
     }
     plan.steps.extend([Step::Receipt, Step::Release]);
     plan
+}
+
+/// Nobody but the cluster itself can say what was made inside.
+fn unreachable() -> Blocker {
+    blocker(
+        "ContentsUnreachable",
+        "the cluster's API does not answer, so load balancers and volumes that were made inside cannot be removed",
+        BlockerOwner::User,
+        format!(
+            "wake or repair its control plane, or leave them behind: annotate the TenantCluster with {}=true",
+            names::ABANDON_CONTENTS
+        ),
+    )
 }

@@ -40,6 +40,7 @@ use kube::{Api, Resource, ResourceExt};
 use parking_lot::Mutex;
 use runtime::events::Recorder;
 use runtime::{Applier, Clock, Failure, Key, Metrics, Next, Queue, Reconcile, Retry, Watched, Watches};
+use tokio::sync::Semaphore;
 
 pub use observed::Observed;
 pub use phase::{Facts, next as next_phase};
@@ -61,6 +62,10 @@ const NAME: &str = "tenant-cluster";
 const ROUNDS: usize = 12;
 /// Passes at a time. They wait for the API most of the time.
 const WORKERS: usize = 16;
+/// Listing a kind takes milliseconds.
+const KNOWN_WITHIN: Duration = Duration::from_secs(5);
+/// Clusters at a time that are asked what was made inside.
+const CLEARING: usize = 4;
 /// How often a cluster that goes is asked whether what was made inside is gone: only it knows.
 const CONTENTS_AGAIN: Duration = Duration::from_secs(1);
 
@@ -88,6 +93,8 @@ pub struct ClusterController {
     machines: Watched<Machine>,
     checks: Watched<MachineHealthCheck>,
     config_templates: Watched<KubeadmConfigTemplate>,
+    /// Clusters that may be asked at a time what was made inside.
+    clearing: Semaphore,
     /// Of providers that some cluster uses.
     infrastructures: Mutex<HashMap<Provider, Arc<Infrastructure>>>,
 }
@@ -125,6 +132,7 @@ impl ClusterController {
             machines: watches.of(),
             checks: watches.of(),
             config_templates: watches.of(),
+            clearing: Semaphore::new(CLEARING),
             infrastructures: Mutex::default(),
             // What providers bring may never be served here, so nobody waits for it.
             watches: Watches::new(watches.client().clone()),
@@ -155,10 +163,23 @@ impl ClusterController {
         self.follow_internals(&self.config_templates);
 
         // Defaults and access: few objects, seldom changed.
+        let (controller, wanting) = (Arc::downgrade(self), queue.clone());
+        self.teams.on_change(move |before, after| {
+            let generation = |team: Option<&Arc<Team>>| team.and_then(|team| team.metadata.generation);
+            if generation(before) != generation(after)
+                && let (Some(own), Some(team)) = (controller.upgrade(), after.or(before))
+            {
+                let name = team.name_any();
+                own.clusters_where(|cluster| team_name(cluster) == name).into_iter().for_each(|key| wanting.add(key));
+            }
+        });
         let controller = Arc::downgrade(self);
-        self.teams.queue_mapped(queue, move |team| {
-            let name = team.name_any();
-            controller.upgrade().map(|own| own.clusters_where(|cluster| team_name(cluster) == name)).unwrap_or_default()
+        self.network_pools.queue_mapped(queue, move |_| {
+            let waits = |cluster: &TenantCluster| {
+                let blockers = cluster.status.iter().flat_map(|status| &status.blockers);
+                blockers.into_iter().any(|blocker| ["PoolMissing", "PoolExhausted"].contains(&blocker.reason.as_str()))
+            };
+            controller.upgrade().map(|own| own.clusters_where(waits)).unwrap_or_default()
         });
         let controller = Arc::downgrade(self);
         self.configs.queue_mapped(queue, move |_| {
@@ -292,6 +313,19 @@ impl ClusterController {
         Some(observed)
     }
 
+    /// Waits until the templates of a cluster that has machines are known: one that is there must not be taken for missing.
+    async fn templates_known(&self, key: &Key) -> Result<(), Failure> {
+        let Some(observed) = self.observe(key).filter(|observed| !observed.deployments.is_empty()) else {
+            return Ok(());
+        };
+        let Some(infrastructure) = self.infrastructure(&observed) else { return Ok(()) };
+        let known = tokio::time::timeout(KNOWN_WITHIN, infrastructure.templates.synced()).await;
+        known.map_err(|_| {
+            let message = format!("{} cannot be listed", infrastructure.kinds.template.kind);
+            Failure::new(Retry::Backoff, "KindMissing", message)
+        })
+    }
+
     /// Tells people and Prometheus what is new.
     fn tell(&self, observed: &Observed, status: &TenantClusterStatus) {
         let before = observed.status();
@@ -358,6 +392,10 @@ impl ClusterController {
             self.metrics.blocked(NAME, &Key::of(&*observed.cluster), &[]);
         }
         match failure {
+            // Only a cluster that is Failed waits for somebody to ask for another try.
+            Some(failure) if failure.retry == Retry::Terminal && !observed_failed(observed, &done) => {
+                Err(Failure { retry: Retry::Backoff, ..failure })
+            }
             Some(failure) => Err(failure),
             None => Ok((wrote, next)),
         }
@@ -367,6 +405,7 @@ impl ClusterController {
 impl Reconcile for ClusterController {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let mut next = Next::Rest;
+        self.templates_known(key).await?;
         for _ in 0..ROUNDS {
             let Some(observed) = self.observe(key) else { return Ok(Next::Rest) };
             let (wrote, after) = self.round(&observed).await?;
@@ -378,6 +417,12 @@ impl Reconcile for ClusterController {
         tracing::warn!(%key, "a pass did not settle");
         Ok(next)
     }
+}
+
+/// Whether the cluster is Failed by what was done.
+fn observed_failed(observed: &Observed, done: &Done) -> bool {
+    let may_fail = matches!(observed.phase(), Some(ClusterPhase::Provisioning | ClusterPhase::Installing));
+    done.refused && may_fail
 }
 
 /// The cluster that the labels of an object lead to.

@@ -113,6 +113,18 @@ impl Observed {
         status.is_some_and(|status| status.ready && status.initialized)
     }
 
+    /// Whether somebody answers now: a control plane that sleeps is ready, and does not.
+    pub fn answers(&self) -> bool {
+        let status = self.control_plane.as_ref().and_then(|plane| plane.status.as_ref());
+        self.is_control_plane_ready() && status.is_some_and(|status| status.ready_replicas.unwrap_or(0) > 0)
+    }
+
+    /// Whether the control plane has answered once.
+    pub fn has_answered(&self) -> bool {
+        let status = self.control_plane.as_ref().and_then(|plane| plane.status.as_ref());
+        status.is_some_and(|status| status.initialized)
+    }
+
     /// The version that answers.
     pub fn running_version(&self) -> Option<Version> {
         self.control_plane.as_ref()?.status.as_ref()?.version.as_ref()?.parse().ok()

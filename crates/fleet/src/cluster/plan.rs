@@ -1,5 +1,6 @@
 //! What to do next for a TenantCluster. Pure.
 
+use butler_api::butler::tenant_cluster::ClusterPhase;
 use butler_api::names::annotations;
 use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus};
 use k8s_openapi::api::core::v1::Secret;
@@ -89,7 +90,7 @@ pub fn plan(observed: &Observed) -> Plan {
         plan.steps.push(Step::Hold);
         return plan;
     }
-    if observed.phase() == Some(butler_api::butler::tenant_cluster::ClusterPhase::Failed) && !plan.facts.retried {
+    if observed.phase() == Some(ClusterPhase::Failed) && !plan.facts.retried {
         // Somebody has to look first; what is told stays.
         plan.blockers = observed.status().blockers;
         plan.facts.hopeless = true;
@@ -99,6 +100,7 @@ pub fn plan(observed: &Observed) -> Plan {
         Ok(wanted) => wanted,
         Err(blockers) => {
             plan.blockers = blockers;
+            plan.facts.changing = observed.phase() == Some(ClusterPhase::Updating);
             return plan;
         }
     };
@@ -106,11 +108,15 @@ pub fn plan(observed: &Observed) -> Plan {
         Ok(objects) => objects,
         Err(blockers) => {
             plan.blockers = blockers;
+            plan.facts.changing = observed.phase() == Some(ClusterPhase::Updating);
             plan.wanted = Some(wanted);
             return plan;
         }
     };
     plan.facts.accepted = true;
+    if observed.capi.as_ref().is_some_and(|capi| capi.spec.paused == Some(true)) {
+        plan.steps.push(Step::Pause(false));
+    }
     let addresses = addresses(observed, &wanted);
     let mut wanted = wanted;
     wanted.chosen.load_balancer_addresses = wanted.chosen.load_balancer_addresses.or(addresses.range);
@@ -128,7 +134,7 @@ pub fn plan(observed: &Observed) -> Plan {
     if observed.namespace.is_some() {
         let kept = objects.clone();
         plan.steps.extend(objects.into_iter().map(|object| Step::Apply(Box::new(object))));
-        plan.steps.extend(superfluous(observed, &kept));
+        plan.steps.extend(superfluous(observed, &kept, plan.remaining.unasked.is_empty()));
         plan.steps.extend(publish(observed).map(|secret| Step::Apply(Box::new(Object::Secret(Box::new(secret))))));
     }
     plan.blockers.extend(health::blockers(observed));
@@ -145,7 +151,7 @@ pub fn plan(observed: &Observed) -> Plan {
 
 /// A spec that was changed counts as a change until nothing is left to do; a machine that died and is replaced does not.
 fn is_changing(observed: &Observed, remaining: &Remaining) -> bool {
-    use butler_api::butler::tenant_cluster::ClusterPhase::{Ready, Updating};
+    use ClusterPhase::{Ready, Updating};
     match observed.phase() {
         Some(Updating) => !remaining.is_empty(),
         Some(Ready) => !remaining.unasked.is_empty() || (observed.is_new_spec() && !remaining.is_empty()),
@@ -160,7 +166,9 @@ fn is_retried(observed: &Observed) -> bool {
 }
 
 fn paused(observed: &Observed) -> Plan {
-    let mut plan = Plan { paused: true, ..Plan::default() };
+    let wanted = resolve(&observed.cluster, observed.sources(), observed.provider.as_deref()).ok();
+    let installed = wanted.as_ref().is_some_and(|wanted| super::addons::are_installed(observed, wanted));
+    let mut plan = Plan { paused: true, wanted, facts: Facts { installed, ..Facts::default() }, ..Plan::default() };
     if let Some(capi) = &observed.capi
         && capi.spec.paused != Some(true)
     {
@@ -184,7 +192,7 @@ fn terminating(observed: &Observed) -> Option<Blocker> {
 }
 
 /// Pools, checks and templates that nobody wants any more.
-fn superfluous(observed: &Observed, objects: &[Object]) -> Vec<Step> {
+fn superfluous(observed: &Observed, objects: &[Object], is_asked: bool) -> Vec<Step> {
     let wanted = |kind: Kind, name: &str| {
         objects.iter().any(|object| {
             let (of, meta) = match object {
@@ -200,7 +208,7 @@ fn superfluous(observed: &Observed, objects: &[Object]) -> Vec<Step> {
     let pools = observed.deployments.keys().map(|name| (Kind::Deployment, name));
     let checks = observed.checks.keys().map(|name| (Kind::HealthCheck, name));
     // A template may be needed until the last machine of it is replaced.
-    let settled = observed.deployments.values().all(|deployment| is_settled(deployment));
+    let settled = is_asked && observed.deployments.values().all(|deployment| is_settled(deployment));
     let templates = settled.then(|| {
         let configs = observed.config_templates.keys().map(|name| (Kind::ConfigTemplate, name));
         configs.chain(observed.machine_templates.keys().map(|name| (Kind::MachineTemplate, name)))

@@ -76,7 +76,7 @@ fn verdicts(
     (ready, desired): (i32, i32),
 ) -> Vec<Verdict> {
     let leaving = phase == ClusterPhase::Deleting;
-    let control_plane = observed.is_control_plane_ready() && !leaving;
+    let control_plane = observed.answers() && !leaving;
     let workers = control_plane && plan.wanted.is_some() && ready >= desired;
     let addons = plan.facts.installed && control_plane;
     let because = |fallback: &str| match blockers.first() {

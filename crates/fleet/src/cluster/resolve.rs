@@ -4,9 +4,9 @@ use butler_api::butler::butler_config::ButlerConfig;
 use butler_api::butler::provider_config::{ProviderConfig, ScopeType};
 use butler_api::butler::team::{ClusterDefaults, Team};
 use butler_api::butler::tenant_cluster::{Resolved, TenantCluster, TenantClusterSpec, Workers};
-use butler_api::names::{SYSTEM_NAMESPACE, labels};
+use butler_api::names::{DEFAULT_TENANT_NAMESPACE, SYSTEM_NAMESPACE, labels};
 use butler_api::shared::{Blocker, BlockerOwner, ByteSize, CpuCount, MachineTemplate, NamespacedRef, NodeOs, OsType};
-use kernel::version::Version;
+use kernel::version::{UpgradeError, Version};
 use kube::ResourceExt;
 
 use crate::blockers::blocker;
@@ -70,6 +70,9 @@ pub fn resolve(
 ) -> Result<Wanted, Vec<Blocker>> {
     let mut blockers = Vec::new();
     let defaults = defaults_of(cluster, sources);
+    if let Some(denied) = foreign_team(cluster, sources) {
+        blockers.push(denied);
+    }
     let version = version(cluster, &defaults, sources).map_err(|blocker| blockers.push(*blocker)).ok();
     let reference = provider_ref(cluster, sources);
     let provider = match (&reference, provider) {
@@ -100,7 +103,7 @@ pub fn resolve(
             }
         },
     };
-    let (Some(version), Some(provider)) = (version, provider) else { return Err(blockers) };
+    let (Some(version), Some(provider), true) = (version, provider, blockers.is_empty()) else { return Err(blockers) };
     let mut spec = cluster.spec.clone();
     spec.kubernetes_version = Some(version.to_string());
     let beside_pools = !spec.worker_pools.is_empty();
@@ -160,7 +163,31 @@ fn version(cluster: &TenantCluster, defaults: &ClusterDefaults, sources: Sources
     if version.major != 1 || !MINORS.contains(&version.minor) {
         return Err(unknown(format!("Kubernetes {version} is none that Butler makes control planes of")));
     }
+    // The schema compares with what was written before; a version that was never written is compared here.
+    let chosen = chosen.and_then(|chosen| chosen.kubernetes_version.as_ref()?.parse::<Version>().ok());
+    if let Some(Err(refused)) = chosen.map(|chosen| chosen.upgrade_to(version))
+        && matches!(refused, UpgradeError::Downgrade { .. } | UpgradeError::OtherMajor { .. })
+    {
+        let remedy = "set spec.kubernetesVersion to the version that runs, or a newer one";
+        return Err(Box::new(blocker("VersionRefused", refused.to_string(), BlockerOwner::User, remedy)));
+    }
     Ok(version)
+}
+
+/// A cluster belongs to the team in whose namespace it is; only where teams have none is the reference believed.
+fn foreign_team(cluster: &TenantCluster, sources: Sources<'_>) -> Option<Blocker> {
+    let named = &cluster.spec.team_ref.as_ref()?.name;
+    let namespace = cluster.namespace().unwrap_or_default();
+    let shared = sources.platform.map_or(DEFAULT_TENANT_NAMESPACE, |platform| &platform.spec.default_namespace);
+    if *named == namespace || namespace == shared {
+        return None;
+    }
+    Some(blocker(
+        "TeamDenied",
+        format!("spec.teamRef names team {named}, but the cluster is in the namespace {namespace}"),
+        BlockerOwner::User,
+        format!("make the cluster in the namespace {named}, or leave spec.teamRef out"),
+    ))
 }
 
 /// Why the cluster may not be made on this provider.

@@ -29,7 +29,10 @@ pub(crate) fn control_plane(observed: &Observed, wanted: Version) -> Version {
 /// The version a pool is to run now. `earlier` are the pools that come before it.
 pub(crate) fn pool(observed: &Observed, control_plane: Version, pool: &str, earlier: &[String]) -> Version {
     let deployment = |pool: &str| observed.deployments.get(&names::pool(&observed.name(), pool));
-    let Some(own) = deployment(pool).and_then(|own| version_of(own)) else { return control_plane };
+    // Nodes are never newer than the API server that answers.
+    let Some(own) = deployment(pool).and_then(|own| version_of(own)) else {
+        return observed.running_version().unwrap_or(control_plane);
+    };
     let reached = observed.running_version() == Some(control_plane) && observed.is_control_plane_ready();
     let done = |pool: &String| {
         deployment(pool).is_some_and(|other| is_settled(other) && version_of(other) >= Some(control_plane))

@@ -227,6 +227,8 @@ impl World {
                 if let Some(old) = &mut self.capi {
                     let endpoint = old.spec.control_plane_endpoint.clone();
                     let (was, mut spec) = (old.spec.clone(), new.spec.clone());
+                    // It was not applied but patched, so applying without it leaves it.
+                    spec.paused = spec.paused.or(old.spec.paused);
                     spec.control_plane_endpoint = endpoint;
                     old.spec = spec;
                     was != old.spec

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 pub(crate) use negotiate::{Endpoint, Form, Media, Representation};
 
 use crate::call::{Answer, Call, Document, List};
-use crate::object::prefix_length;
+use crate::object::prefix;
 use crate::registry::Served;
 use crate::status::Status;
 
@@ -157,7 +157,8 @@ fn respond_list(call: &Call, representation: &Representation, list: &List) -> Re
 
 /// A list put together from stored documents without parsing them. Items of built-in kinds carry no kind of their own.
 fn joined(served: &Served, meta: &Value, items: &[Bytes]) -> Bytes {
-    let skip = if served.custom.is_some() { 0 } else { prefix_length(&served.api_version, &served.resource.kind) };
+    let is_built_in = served.custom.is_none();
+    let head = prefix(&served.api_version, &served.resource.kind);
     let size: usize = items.iter().map(|item| item.len() + 1).sum();
     let mut out = BytesMut::with_capacity(size + 256);
     let (kind, version) = (json!(&*served.resource.list_kind), json!(&*served.api_version));
@@ -166,16 +167,29 @@ fn joined(served: &Served, meta: &Value, items: &[Bytes]) -> Bytes {
         if index > 0 {
             out.put_u8(b',');
         }
-        match item.get(skip..) {
-            Some(rest) if skip > 0 && item.starts_with(b"{\"apiVersion\"") => {
+        match item.strip_prefix(head.as_bytes()) {
+            Some(rest) if is_built_in => {
                 out.put_u8(b'{');
                 out.put_slice(rest);
             }
+            // Of another version than the stored one: its fields stand in another order.
+            None if is_built_in => out.put_slice(&without_kind(item)),
             _ => out.put_slice(item),
         }
     }
     out.put_slice(b"]}");
     out.freeze()
+}
+
+fn without_kind(item: &[u8]) -> Vec<u8> {
+    match serde_json::from_slice::<serde_json::Map<String, Value>>(item) {
+        Ok(mut object) => {
+            object.remove("kind");
+            object.remove("apiVersion");
+            Value::Object(object).to_string().into_bytes()
+        }
+        Err(_) => item.to_vec(),
+    }
 }
 
 fn warning_header(text: &str) -> String {

@@ -147,6 +147,12 @@ fn kind(reference: &ObjectReference) -> Result<ApiResource, Failure> {
     let unusable = || Failure::new(Retry::Terminal, "BadReference", format!("{reference:?} names no kind"));
     let (api_version, kind) = reference.api_version.as_deref().zip(reference.kind.as_deref()).ok_or_else(unusable)?;
     let (group, version) = api_version.split_once('/').ok_or_else(unusable)?;
+    // What a reference names is relabelled, owned and deleted in Butler's name: only what is Cluster API's may be.
+    if group != capi::names::GROUP && !group.ends_with(".cluster.x-k8s.io") {
+        let message =
+            format!("{api_version} {kind} is no kind of Cluster API: name one of a group below {}", capi::names::GROUP);
+        return Err(Failure::new(Retry::Terminal, "BadReference", message));
+    }
     Ok(ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind)))
 }
 

@@ -22,6 +22,9 @@ use super::node::{self, NodeShape};
 use super::pods::{self, PodRunner};
 use crate::tenants::{Tenant, Tenants};
 
+/// A lease is renewed in milliseconds where somebody answers.
+const RENEWED_WITHIN: Duration = Duration::from_secs(5);
+
 /// How many leases are renewed at a time.
 const AT_ONCE: usize = 64;
 /// The timer's step. Nodes are spread over as many as fit between two signs of life.
@@ -141,8 +144,13 @@ impl Kubelets {
             slot = (slot + 1) % self.shared.slots;
             let now = (self.shared.clock)();
             let renewals = self.due(slot).into_iter().map(|(tenant, kubelet)| async move {
-                if let Err(failure) = renew(&tenant.client, &kubelet, now).await {
-                    tracing::debug!(node = kubelet.shape.name, error = %failure.chain(), "cannot renew a lease");
+                // A tenant that does not answer must not keep the others' leases waiting.
+                match tokio::time::timeout(RENEWED_WITHIN, renew(&tenant.client, &kubelet, now)).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(failure)) => {
+                        tracing::debug!(node = kubelet.shape.name, error = %failure.chain(), "cannot renew a lease");
+                    }
+                    Err(_) => tracing::debug!(node = kubelet.shape.name, "a lease is not renewed in time"),
                 }
             });
             futures::stream::iter(renewals).buffer_unordered(AT_ONCE).collect::<()>().await;

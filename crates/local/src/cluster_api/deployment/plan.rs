@@ -108,7 +108,7 @@ fn completion(observed: &Observed) -> Option<Value> {
 fn rollout(observed: &Observed) -> Vec<Step> {
     let deployment = &observed.deployment;
     let sets: Vec<_> = observed.sets.iter().filter(|set| !is_leaving(&***set)).collect();
-    let (new, mut old) = split(deployment, &sets);
+    let (new, mut old) = split(deployment, &sets, observed.now);
     old.sort_by_key(|set| revision(set));
     let limits = limits(deployment);
     let total: i32 = old.iter().map(|set| size(set)).sum();
@@ -154,9 +154,10 @@ fn rollout(observed: &Observed) -> Vec<Step> {
 fn split<'a>(
     deployment: &MachineDeployment,
     sets: &[&'a Arc<MachineSet>],
+    now: Timestamp,
 ) -> (Option<&'a Arc<MachineSet>>, Vec<&'a Arc<MachineSet>>) {
     let is_new = |set: &&&'a Arc<MachineSet>| {
-        template::same_machines(&set.spec.template, &deployment.spec.template) && !is_too_old(deployment, set)
+        template::same_machines(&set.spec.template, &deployment.spec.template) && !is_too_old(deployment, set, now)
     };
     // Of several, the one that is in use.
     let new = sets.iter().filter(is_new).max_by_key(|set| (size(set), revision(set))).copied();
@@ -165,9 +166,10 @@ fn split<'a>(
 }
 
 /// Whether a set was made before all machines were to be replaced.
-fn is_too_old(deployment: &MachineDeployment, set: &MachineSet) -> bool {
+fn is_too_old(deployment: &MachineDeployment, set: &MachineSet, now: Timestamp) -> bool {
     let made = set.metadata.creation_timestamp.as_ref();
-    deployment.spec.rollout_after.as_ref().zip(made).is_some_and(|(after, made)| made.0 < after.0)
+    let due = deployment.spec.rollout_after.as_ref().filter(|after| after.0 <= now);
+    due.zip(made).is_some_and(|(after, made)| made.0 < after.0)
 }
 
 fn rolling_update(deployment: &MachineDeployment) -> RollingUpdate {
@@ -288,7 +290,7 @@ fn replaced(from: &Value, to: &Value) -> Value {
 fn report(observed: &Observed) -> MachineDeploymentStatus {
     let deployment = &observed.deployment;
     let sets: Vec<_> = observed.sets.iter().collect();
-    let (new, _) = split(deployment, &sets);
+    let (new, _) = split(deployment, &sets, observed.now);
     let count = |of: fn(&capi::core::MachineSetStatus) -> i32| -> i32 {
         sets.iter().filter_map(|set| set.status.as_ref()).map(of).sum()
     };

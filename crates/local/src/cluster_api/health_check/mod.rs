@@ -40,10 +40,6 @@ impl Checks {
             let node = match (&machine.spec.provider_id, joined) {
                 (Some(id), true) => {
                     let cluster = Key::new(&namespace, &check.spec.cluster_name);
-                    if let Some(tenant) = world.tenants.get(&cluster).await? {
-                        // A node that is not known yet is not lost.
-                        tenant.nodes().synced().await;
-                    }
                     world.tenants.node(&cluster, id).await?
                 }
                 _ => None,
