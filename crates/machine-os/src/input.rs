@@ -92,12 +92,20 @@ pub(crate) fn image(field: &str, name: &str) -> Result<(), Error> {
 
 fn cluster_name(name: &str) -> Result<(), Error> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    plain("cluster", name, allowed, "a name of lower-case letters, digits and dashes")
+    let wanted = "a name of lower-case letters, digits and dashes, with no dash at either end";
+    match name.starts_with('-') || name.ends_with('-') {
+        true => Err(Error::invalid("cluster", format!("{name:?} cannot be used: must be {wanted}"))),
+        false => plain("cluster", name, allowed, wanted),
+    }
 }
 
 fn domain(field: &str, name: &str) -> Result<(), Error> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
-    plain(field, name, allowed, "a domain such as cluster.local")
+    let edges = |part: &str| part.is_empty() || part.starts_with('-') || part.ends_with('-');
+    match name.split('.').any(edges) {
+        true => Err(Error::invalid(field, format!("{name:?} cannot be used: must be a domain such as cluster.local"))),
+        false => plain(field, name, allowed, "a domain such as cluster.local"),
+    }
 }
 
 fn host(field: &str, name: &str) -> Result<(), Error> {

@@ -291,7 +291,13 @@ mod tests {
             }))
             .unwrap()
         };
-        let ready = json!({"phase": "Ready", "observedGeneration": 2});
+        let ready = json!({
+            "phase": "Ready", "observedGeneration": 2, "conditions": [{"type": "Ready", "status": "True"}],
+        });
+        // A change that was refused leaves the phase, and says why.
+        let refused = json!({
+            "phase": "Ready", "observedGeneration": 2, "conditions": [{"type": "Ready", "status": "False"}],
+        });
         let failed = |retry: &str| {
             json!({"phase": "Failed", "observedGeneration": 2, "observedRetry": retry,
                    "blockers": [{"reason": "QuotaExceeded", "message": "10 of 10 clusters"}]})
@@ -299,6 +305,7 @@ mod tests {
         for (goal, generation, status, expected) in [
             ("Ready", 2, ready.clone(), Verdict::Reached),
             ("Ready", 3, ready.clone(), Verdict::NotYet),
+            ("Ready", 2, refused, Verdict::NotYet),
             ("Deleted", 2, ready.clone(), Verdict::NotYet),
             ("phase=Ready", 2, ready, Verdict::Reached),
             ("Ready", 2, failed("2"), Verdict::Hopeless("Failed: QuotaExceeded: 10 of 10 clusters".into())),

@@ -34,7 +34,11 @@ async fn the_way_to_ready_is_told_step_by_step() {
         "my-cluster: Provisioning (step 2 of 4), 1/2 workers, ControlPlaneReady; \
          waits for MachinesStarting: 1 machine is starting; left: install cilium"
     );
-    plane.report("team-a", "my-cluster", json!({"phase": "Ready", "blockers": null, "remaining": null})).await;
+    let ready = json!({
+        "phase": "Ready", "blockers": null, "remaining": null,
+        "conditions": [{"type": "ControlPlaneReady", "status": "True"}, {"type": "Ready", "status": "True"}],
+    });
+    plane.report("team-a", "my-cluster", ready).await;
     assert_eq!(next().await, "my-cluster is Ready: butlerctl cluster kubeconfig my-cluster -n team-a");
     let mut out = String::new();
     child.stdout.take().unwrap().read_to_string(&mut out).await.unwrap();

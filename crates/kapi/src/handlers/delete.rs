@@ -82,8 +82,13 @@ pub(crate) async fn delete_collection(call: &mut Call) -> Result<Answer, Status>
 
 async fn delete_one(call: &mut Call, options: &DeleteOptions) -> Result<Deleted, Status> {
     let (namespace, name) = (call.target.namespace.clone(), call.target.name.clone());
+    let mut told = None;
     for _ in 0..ATTEMPTS {
-        let entry = read::required(&call.api, &call.served, &namespace, &name)?;
+        let entry = match (read::required(&call.api, &call.served, &namespace, &name), told.take()) {
+            // Its node was faster to remove it.
+            (Err(status), Some(ended)) if status.code == 404 => return Ok(Deleted::Gone(Document::Value(ended))),
+            (found, _) => found?,
+        };
         let live = object::parse(&entry.bytes)?;
         options.preconditions.check(&call.served, &live)?;
         // An eviction has been admitted as such.
@@ -102,7 +107,11 @@ async fn delete_one(call: &mut Call, options: &DeleteOptions) -> Result<Deleted,
                 action: Action::Put(object::encode(&ended)),
             };
             match call.api.store.commit(vec![op]).await {
-                Ok(_) | Err(CommitError::Conflict { .. }) => continue,
+                Ok(_) => {
+                    told = Some(ended);
+                    continue;
+                }
+                Err(CommitError::Conflict { .. }) => continue,
                 Err(CommitError::Store(error)) => return Err(error.into()),
             }
         }

@@ -360,7 +360,9 @@ impl TenantController {
             }
         }
         if let Some(failure) = failure {
-            return Err(failure);
+            // What was refused is told, and tried again: an address may be free by then, a quota raised.
+            let retry = if failure.retry == Retry::Terminal { Retry::Backoff } else { failure.retry };
+            return Err(Failure { retry, ..failure });
         }
         let store_failed = done.blockers.iter().any(|_| plan.steps.iter().any(Step::is_in_store));
         if store_failed {
