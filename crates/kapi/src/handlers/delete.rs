@@ -84,9 +84,11 @@ async fn delete_one(call: &mut Call, options: &DeleteOptions) -> Result<Deleted,
     let (namespace, name) = (call.target.namespace.clone(), call.target.name.clone());
     let mut told = None;
     for _ in 0..ATTEMPTS {
-        let entry = match (read::required(&call.api, &call.served, &namespace, &name), told.take()) {
+        let entry = match (read::required(&call.api, &call.served, &namespace, &name), &mut told) {
             // Its node was faster to remove it.
-            (Err(status), Some(ended)) if status.code == 404 => return Ok(Deleted::Gone(Document::Value(ended))),
+            (Err(status), Some(ended)) if status.code == 404 => {
+                return Ok(Deleted::Gone(Document::Value(std::mem::take(ended))));
+            }
             (found, _) => found?,
         };
         let live = object::parse(&entry.bytes)?;
