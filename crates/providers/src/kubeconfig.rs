@@ -72,7 +72,7 @@ mod tests {
             ("/clusters/0/cluster/server", json!("10.0.0.2"), "its cluster has no server address"),
             (
                 "/users/0/user",
-                json!({"client-certificate": "/root/c.pem"}),
+                json!({"client-certificate": "/etc/c.pem"}),
                 "its client-certificate is a file of the machine it comes from",
             ),
         ];

@@ -21,9 +21,6 @@ use crate::session::Session;
 pub(crate) struct Kubeconfig {
     #[command(flatten)]
     cluster: Named,
-    /// The one that may only look
-    #[arg(long)]
-    viewer: bool,
     /// Merge it into your kubeconfig, as context TEAM/NAME
     #[arg(long)]
     merge: bool,
@@ -41,11 +38,11 @@ const KEYS: [&str; 3] = ["value", "kubeconfig", "admin.conf"];
 impl Kubeconfig {
     pub(crate) async fn run(self, session: &Session, global: &Global) -> Outcome {
         let found = lookup::find(session, &self.cluster.name).await?;
-        let text = read(session, &found, self.viewer).await?;
+        let text = read(session, &found).await?;
         if !self.merge {
             return print(&text);
         }
-        let context = context_name(&found, self.viewer);
+        let context = context_name(&found);
         let own = renamed(&text, &context)?;
         let file = user_file::choose(self.into.as_deref(), global.kubeconfig.as_deref())?;
         user_file::update(&file, |before| {
@@ -60,16 +57,16 @@ impl Kubeconfig {
 }
 
 /// The text of a cluster's kubeconfig.
-pub(crate) async fn read(session: &Session, found: &Found, viewer: bool) -> Outcome<String> {
+pub(crate) async fn read(session: &Session, found: &Found) -> Outcome<String> {
     let cluster = found.cluster()?;
     let secrets: Api<Secret> = Api::namespaced(session.client.clone(), &found.namespace);
-    let name = secret_name(&cluster, &found.name, viewer);
+    let name = secret_name(&cluster, &found.name);
     let secret = secrets.get_opt(&name).await.map_err(|error| match Failure::is_forbidden(&error) {
-        true if !viewer => Failure::new(
+        true => Failure::new(
             Code::NotAllowed,
-            format!("you may not read the administrator's kubeconfig of {}: try --viewer", found.name),
+            format!("you may not read the kubeconfig of {}: ask an operator of team {}", found.name, found.namespace),
         ),
-        _ => error.into(),
+        false => error.into(),
     })?;
     let phase = cluster.status.and_then(|status| status.phase).unwrap_or(ClusterPhase::Pending);
     let missing = || {
@@ -86,14 +83,9 @@ pub(crate) async fn read(session: &Session, found: &Found, viewer: bool) -> Outc
 }
 
 /// The Secret that status names, or the one that is usually there.
-fn secret_name(cluster: &TenantCluster, name: &str, viewer: bool) -> String {
-    let status = cluster.status.as_ref();
-    let named = match viewer {
-        true => status.and_then(|status| status.viewer_kubeconfig_secret_ref.as_ref()),
-        false => status.and_then(|status| status.kubeconfig_secret_ref.as_ref()),
-    };
-    let usual = if viewer { format!("{name}-kubeconfig-viewer") } else { format!("{name}-kubeconfig") };
-    named.map_or(usual, |secret| secret.name.clone())
+fn secret_name(cluster: &TenantCluster, name: &str) -> String {
+    let named = cluster.status.as_ref().and_then(|status| status.kubeconfig_secret_ref.as_ref());
+    named.map_or_else(|| format!("{name}-kubeconfig"), |secret| secret.name.clone())
 }
 
 fn text_of(secret: &Secret) -> Option<String> {
@@ -102,8 +94,8 @@ fn text_of(secret: &Secret) -> Option<String> {
     String::from_utf8(bytes.0.clone()).ok().filter(|text| !text.trim().is_empty())
 }
 
-fn context_name(found: &Found, viewer: bool) -> String {
-    format!("{}/{}{}", found.namespace, found.name, if viewer { "@viewer" } else { "" })
+fn context_name(found: &Found) -> String {
+    format!("{}/{}", found.namespace, found.name)
 }
 
 /// The current context of a kubeconfig with its cluster and user, all under one name.
@@ -185,11 +177,8 @@ mod tests {
             }))
             .unwrap()
         };
-        let named = cluster(json!({"kubeconfigSecretRef": {"name": "k"}, "viewerKubeconfigSecretRef": {"name": "v"}}));
-        assert_eq!((secret_name(&named, "a", false), secret_name(&named, "a", true)), ("k".into(), "v".into()));
-        let unnamed = cluster(json!({}));
-        assert_eq!(secret_name(&unnamed, "a", false), "a-kubeconfig");
-        assert_eq!(secret_name(&unnamed, "a", true), "a-kubeconfig-viewer");
+        assert_eq!(secret_name(&cluster(json!({"kubeconfigSecretRef": {"name": "k"}})), "a"), "k");
+        assert_eq!(secret_name(&cluster(json!({})), "a"), "a-kubeconfig");
         for (key, found) in [("value", true), ("kubeconfig", true), ("admin.conf", true), ("ca.crt", false)] {
             let data = [(key.to_owned(), ByteString(b"text".to_vec()))].into();
             let secret = Secret { data: Some(data), ..Secret::default() };

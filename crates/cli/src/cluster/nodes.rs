@@ -28,11 +28,7 @@ const ROLE: &str = "node-role.kubernetes.io/";
 impl Nodes {
     pub(crate) async fn run(self, session: &Session) -> Outcome {
         let found = lookup::find(session, &self.cluster.name).await?;
-        let kubeconfig = match kubeconfig::read(session, &found, false).await {
-            // Looking is all that is needed here.
-            Err(failure) if failure.code == Code::NotAllowed => kubeconfig::read(session, &found, true).await?,
-            read => read?,
-        };
+        let kubeconfig = kubeconfig::read(session, &found).await?;
         let kind = ApiResource::erase::<Node>(&());
         let nodes: Api<DynamicObject> = Api::all_with(connect_with(&kubeconfig).await?, &kind);
         let mut nodes =
