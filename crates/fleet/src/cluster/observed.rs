@@ -81,6 +81,13 @@ impl Observed {
         names::internals(&self.cluster)
     }
 
+    /// Machines of a worker pool.
+    pub fn machines_of(&self, pool: &str) -> impl Iterator<Item = &Arc<Machine>> {
+        self.machines.iter().filter(move |machine| {
+            machine.labels().get(capi::names::labels::DEPLOYMENT_NAME).is_some_and(|deployment| deployment == pool)
+        })
+    }
+
     /// Where defaults come from.
     pub fn sources(&self) -> Sources<'_> {
         Sources { team: self.team.as_deref(), platform: self.platform.as_deref() }

@@ -97,6 +97,11 @@ fn pool(
         left.unasked.push(format!("{name}: replace all machines by ones of the new template"));
     }
     if is_settled(there) {
+        // Cluster API no longer counts these, but they run, cost and hold nodes.
+        let going = observed.machines_of(name).filter(|machine| machine.metadata.deletion_timestamp.is_some()).count();
+        if going > 0 {
+            left.underway.push(format!("{name}: {going} machines are going"));
+        }
         return;
     }
     let wants = there.spec.replicas;
