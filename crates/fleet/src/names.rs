@@ -32,6 +32,11 @@ pub(crate) fn kubeconfig(cluster: &str) -> String {
     format!("{cluster}-kubeconfig")
 }
 
+/// The kubeconfig of those who only look, in the team's namespace.
+pub fn viewer_kubeconfig(cluster: &str) -> String {
+    format!("{cluster}-kubeconfig-viewer")
+}
+
 /// Labels of everything that is made for a cluster.
 pub(crate) fn labels_of(cluster: &TenantCluster, team: Option<&str>) -> BTreeMap<String, String> {
     let name = cluster.name_any();

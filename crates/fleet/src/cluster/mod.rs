@@ -29,7 +29,7 @@ use butler_api::butler::team::Team;
 use butler_api::butler::tenant_cluster::{ClusterPhase, TenantCluster, TenantClusterStatus};
 use butler_api::butler::{IPAllocation, NetworkPool, TenantAddon};
 use butler_api::controlplane::StewardControlPlane;
-use butler_api::names::{BUTLER_CONFIG, SYSTEM_NAMESPACE};
+use butler_api::names::{BUTLER_CONFIG, SYSTEM_NAMESPACE, VIEWER_CONF};
 use butler_api::shared::Provider;
 use butler_api::steward::TenantControlPlane;
 use capi::bootstrap::KubeadmConfigTemplate;
@@ -280,6 +280,8 @@ impl ClusterController {
         let named = |addon: &Arc<TenantAddon>| addon.spec.cluster_ref.name == key.name;
         let kubeconfig = self.secrets.get(&Key::new(&internals, capi::names::secrets::kubeconfig(&key.name)));
         let published = self.secrets.get(&Key::new(&key.namespace, names::kubeconfig(&key.name)));
+        let viewer = self.secrets.get(&Key::new(&internals, butler_api::names::viewer_kubeconfig(&key.name)));
+        let published_viewer = self.secrets.get(&Key::new(&key.namespace, names::viewer_kubeconfig(&key.name)));
         let owns = |secret: &Arc<Secret>| {
             secret.owner_references().iter().any(|owner| Some(&owner.uid) == cluster.metadata.uid.as_ref())
         };
@@ -303,6 +305,8 @@ impl ClusterController {
             addons: self.addons.in_namespace(&key.namespace).into_iter().filter(named).collect(),
             kubeconfig: kubeconfig.and_then(|secret| secret.data.as_ref()?.get("value").cloned()),
             published: published.filter(owns),
+            viewer_kubeconfig: viewer.and_then(|secret| secret.data.as_ref()?.get(VIEWER_CONF).cloned()),
+            published_viewer: published_viewer.filter(owns),
             now: now(&self.clock),
             cluster,
         };

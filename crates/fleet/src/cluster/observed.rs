@@ -66,6 +66,10 @@ pub struct Observed {
     pub kubeconfig: Option<ByteString>,
     /// The same, where the team finds it.
     pub published: Option<Arc<Secret>>,
+    /// The kubeconfig of those who only look, as Steward keeps it.
+    pub viewer_kubeconfig: Option<ByteString>,
+    /// The same, where the team finds it.
+    pub published_viewer: Option<Arc<Secret>>,
     /// The time.
     pub now: Timestamp,
 }

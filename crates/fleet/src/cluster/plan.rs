@@ -217,22 +217,28 @@ fn superfluous(observed: &Observed, objects: &[Object], is_asked: bool) -> Vec<S
     all.filter(|(kind, name)| !wanted(*kind, name)).map(|(kind, name)| Step::Delete(kind, name.clone())).collect()
 }
 
-/// The kubeconfig, where the team finds it.
-fn publish(observed: &Observed) -> Option<Secret> {
-    let kubeconfig = observed.kubeconfig.clone()?;
+/// The kubeconfigs, where the team finds them.
+fn publish(observed: &Observed) -> impl Iterator<Item = Secret> {
     let cluster = &observed.cluster;
     let team = observed.team.as_ref().map(|team| team.name_any());
-    Some(Secret {
-        metadata: ObjectMeta {
-            name: Some(names::kubeconfig(&observed.name())),
-            namespace: cluster.namespace(),
-            labels: Some(names::labels_of(cluster, team.as_deref())),
-            owner_references: Some(cluster.controller_owner_ref(&()).into_iter().collect()),
-            ..ObjectMeta::default()
-        },
-        type_: Some("Opaque".to_owned()),
-        data: Some([("value".to_owned(), kubeconfig)].into()),
-        ..Secret::default()
+    let name = observed.name();
+    let all = [
+        (names::kubeconfig(&name), &observed.kubeconfig),
+        (names::viewer_kubeconfig(&name), &observed.viewer_kubeconfig),
+    ];
+    all.into_iter().filter_map(move |(name, kubeconfig)| {
+        Some(Secret {
+            metadata: ObjectMeta {
+                name: Some(name),
+                namespace: cluster.namespace(),
+                labels: Some(names::labels_of(cluster, team.as_deref())),
+                owner_references: Some(cluster.controller_owner_ref(&()).into_iter().collect()),
+                ..ObjectMeta::default()
+            },
+            type_: Some("Opaque".to_owned()),
+            data: Some([("value".to_owned(), kubeconfig.clone()?)].into()),
+            ..Secret::default()
+        })
     })
 }
 

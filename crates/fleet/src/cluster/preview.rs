@@ -89,6 +89,8 @@ pub async fn look(client: &Client, cluster: TenantCluster) -> kube::Result<Obser
         allocations: Vec::new(),
         kubeconfig: None,
         published: None,
+        viewer_kubeconfig: None,
+        published_viewer: None,
         now: Timestamp::now(),
         cluster: Arc::new(cluster),
     };

@@ -48,7 +48,7 @@ pub(crate) fn record(observed: &Observed) -> Receipt {
         add(kind, infrastructure.name_any());
     }
     observed.allocations.iter().for_each(|allocation| add("IPAllocation", allocation.name_any()));
-    observed.published.iter().for_each(|secret| add("Secret", secret.name_any()));
+    observed.published.iter().chain(&observed.published_viewer).for_each(|secret| add("Secret", secret.name_any()));
     observed.namespace.iter().for_each(|namespace| add("Namespace", namespace.name_any()));
     Receipt { began: to_the_second(observed.now), ended: None, removed }
 }

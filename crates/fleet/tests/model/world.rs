@@ -117,6 +117,8 @@ impl World {
             allocations: Vec::new(),
             kubeconfig: self.kubeconfig.clone(),
             published: self.published.clone().map(Arc::new),
+            viewer_kubeconfig: None,
+            published_viewer: None,
             now: Timestamp::from_second(self.now).unwrap(),
         })
     }
