@@ -73,6 +73,30 @@ CONFIGURATION
     --authentication-kubeconfig "$home/scheduler.conf" --authorization-kubeconfig "$home/scheduler.conf"
 }
 
+# start_cluster_api FOLDER: the real Cluster API in the management cluster, with its webhooks, out of what scripts/cluster-api built.
+start_cluster_api() {
+  local folder=$1 home=$work/management kubectl=$BUTLER_CACHE/tools/kubectl-1.36 program port
+  mkdir -p "$home/webhook"
+  cp "$home/pki/apiserver.crt" "$home/webhook/tls.crt"
+  cp "$home/pki/apiserver.key" "$home/webhook/tls.key"
+  "$kubectl" create namespace capi-system >/dev/null
+  for program in core kubeadm-bootstrap; do
+    port=$(free_port)
+    # Objects are made for programs in pods, behind a Service; these are asked where they are.
+    "$kubectl" create --dry-run=client --validate=false -o json -f "$folder/objects/$program" |
+      python3 "$(dirname "${BASH_SOURCE[0]}")/cluster-api-objects.py" "$program" "https://127.0.0.1:$port" "$home/pki/ca.crt" > "$home/$program.json"
+    "$kubectl" apply --server-side -f "$home/$program.json" >/dev/null
+    POD_NAMESPACE=capi-system POD_NAME=$program POD_UID=$program background "$program" "$folder/$program" --kubeconfig "$KUBECONFIG" \
+      --webhook-port "$port" --webhook-cert-dir "$home/webhook" --health-addr "127.0.0.1:$(free_port)" \
+      --diagnostics-address "127.0.0.1:$(free_port)" --insecure-diagnostics
+    local deadline=$((SECONDS + 60))
+    until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
+      [ $SECONDS -lt $deadline ] || die "Cluster API's $program does not answer: $(tail -1 "$home/$program.log")"
+      sleep 0.2
+    done
+  done
+}
+
 stop_management() {
   local process
   for process in "${management_processes[@]}"; do kill "$process" 2>/dev/null || true; done

@@ -91,7 +91,8 @@ fn pool(
     }
     let templates = |deployment: &capi::core::MachineDeployment| {
         let spec = &deployment.spec.template.spec;
-        (spec.infrastructure_ref.name.clone(), spec.bootstrap.clone())
+        let bootstrap = spec.bootstrap.config_ref.as_ref().map(|reference| reference.name.clone());
+        (spec.infrastructure_ref.name.clone(), bootstrap, spec.bootstrap.data_secret_name.clone())
     };
     if templates(there) != templates(desired) {
         left.unasked.push(format!("{name}: replace all machines by ones of the new template"));
