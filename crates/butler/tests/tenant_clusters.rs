@@ -212,7 +212,8 @@ async fn every_operating_system_joins_by_what_it_boots() {
     let data = tempfile::tempdir().unwrap();
     let _butler = Butler::up(data.path());
     let platform = Platform::on(data.path()).await;
-    let systems = [("talos", "talos"), ("flatcar", "ignition"), ("bottlerocket", "bottlerocket"), ("kairos", "cloud-config")];
+    let systems =
+        [("talos", "talos"), ("flatcar", "ignition"), ("bottlerocket", "bottlerocket"), ("kairos", "cloud-config")];
     for (os, _) in systems {
         let pool = json!({"replicas": 1, "labels": {"example.com/os": os}, "machineTemplate": {"os": {"type": os}}});
         let reference = json!({"name": "local"});
@@ -223,8 +224,7 @@ async fn every_operating_system_joins_by_what_it_boots() {
         let nodes = platform.nodes(os).await;
         assert_eq!(nodes[0].labels().get("example.com/os").map(String::as_str), Some(os));
         let workers = format!("{os}-workers");
-        let deployment =
-            platform.internal(&cluster, "cluster.x-k8s.io/v1beta1", "MachineDeployment", &workers).await;
+        let deployment = platform.internal(&cluster, "cluster.x-k8s.io/v1beta1", "MachineDeployment", &workers).await;
         let bootstrap = &deployment["spec"]["template"]["spec"]["bootstrap"];
         assert_eq!(*bootstrap, json!({"dataSecretName": format!("{workers}-bootstrap")}), "{os}");
         let namespace = cluster.status.as_ref().unwrap().tenant_namespace.clone().unwrap();

@@ -27,18 +27,14 @@ fn secret(name: &str, data: &[(&str, &str)]) -> (String, Arc<Secret>) {
 }
 
 fn invitation(endpoint: &str, expires: &str) -> (String, Arc<Secret>) {
-    let data = [
-        ("token", "abcdef.0123456789abcdef"),
-        ("expiration", expires),
-        ("endpoint", endpoint),
-        ("ca.crt", CA),
-    ];
+    let data = [("token", "abcdef.0123456789abcdef"), ("expiration", expires), ("endpoint", endpoint), ("ca.crt", CA)];
     secret("c-workers-join", &data)
 }
 
 /// A cluster of Kairos machines whose control plane answers.
 fn observed(os: &str, settled: bool, invitation: Option<(String, Arc<Secret>)>) -> Observed {
-    let status = json!({"replicas": 1, "updatedReplicas": 1, "readyReplicas": i32::from(settled), "observedGeneration": 1});
+    let status =
+        json!({"replicas": 1, "updatedReplicas": 1, "readyReplicas": i32::from(settled), "observedGeneration": 1});
     let deployment = object(json!({
         "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineDeployment",
         "metadata": {"name": "c-workers", "generation": 1}, "status": status,

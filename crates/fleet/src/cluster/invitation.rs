@@ -79,7 +79,8 @@ pub(crate) fn known(observed: &Observed, pool: &str) -> Option<Invitation> {
 }
 
 fn place(observed: &Observed) -> Option<Place> {
-    let endpoint = observed.capi.as_ref()?.spec.control_plane_endpoint.as_ref().filter(|known| !known.host.is_empty())?;
+    let endpoint =
+        observed.capi.as_ref()?.spec.control_plane_endpoint.as_ref().filter(|known| !known.host.is_empty())?;
     let authority = observed.secrets.get(&capi::names::secrets::authority(&observed.name()))?;
     let ca_pem = text(authority.data.as_ref()?, "tls.crt")?;
     Some(Place { host: endpoint.host.clone(), port: u16::try_from(endpoint.port).ok()?, ca_pem })
@@ -164,7 +165,8 @@ impl Invitation {
 
     fn read(secret: &Secret) -> Option<Self> {
         let data = secret.data.as_ref()?;
-        let (host, port) = text(data, "endpoint")?.rsplit_once(':').map(|(host, port)| (host.to_owned(), port.to_owned()))?;
+        let (host, port) =
+            text(data, "endpoint")?.rsplit_once(':').map(|(host, port)| (host.to_owned(), port.to_owned()))?;
         let host = host.trim_matches(['[', ']']).to_owned();
         let place = Place { host, port: port.parse().ok()?, ca_pem: text(data, "ca.crt")? };
         let (id, own) = text(data, "token")?.split_once('.').map(|(id, own)| (id.to_owned(), own.to_owned()))?;

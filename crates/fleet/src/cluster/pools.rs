@@ -52,8 +52,7 @@ impl Renderer<'_> {
         let name = names::pool(&self.name, pool);
         let machine = providers::machine_template(&self.request, Machines::Pool(pool))?;
         let invitation = invitation::known(self.observed, &name);
-        let boots =
-            bootstrap::config(&self.surroundings(), self.wanted, pool, workers, version, invitation.as_ref())?;
+        let boots = bootstrap::config(&self.surroundings(), self.wanted, pool, workers, version, invitation.as_ref())?;
         let machine_digest = runtime::fingerprint(&machine.spec);
         let known = self.observed.deployments.get(&name).map(|deployment| &deployment.spec.template.spec);
 

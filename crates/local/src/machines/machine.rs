@@ -291,7 +291,8 @@ impl<K: MachineKind> Controller for Machines<K> {
 /// What stands for these machines here.
 fn known<'a, K: MachineKind>(objects: &Watched<K>, machines: impl Iterator<Item = &'a Arc<Machine>>) -> Vec<Key> {
     let of_kind = machines.filter(|machine| is_of::<K>(machine));
-    let names = of_kind.filter_map(|machine| Some((machine.namespace()?, machine.spec.infrastructure_ref.name.clone()?)));
+    let names =
+        of_kind.filter_map(|machine| Some((machine.namespace()?, machine.spec.infrastructure_ref.name.clone()?)));
     names.map(|(namespace, name)| Key::new(namespace, name)).filter(|key| objects.get(key).is_some()).collect()
 }
 

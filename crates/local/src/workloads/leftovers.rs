@@ -91,12 +91,21 @@ mod tests {
         let token = |data: Value| -> Secret { serde_json::from_value(json!({"data": data})).unwrap() };
         let at = |text: &str| Some(text.parse::<Timestamp>().unwrap());
         // 2026-01-01T00:15:00Z
-        assert_eq!(token_ends(&token(json!({"expiration": "MjAyNi0wMS0wMVQwMDoxNTowMFo="}))), at("2026-01-01T00:15:00Z"));
+        assert_eq!(
+            token_ends(&token(json!({"expiration": "MjAyNi0wMS0wMVQwMDoxNTowMFo="}))),
+            at("2026-01-01T00:15:00Z")
+        );
         assert_eq!(token_ends(&token(json!({}))), None);
         for (conditions, expected) in [
             (json!([]), "2026-01-02T00:00:00Z"),
-            (json!([{"type": "Approved", "status": "True", "lastUpdateTime": "2026-01-01T00:05:00Z"}]), "2026-01-01T01:05:00Z"),
-            (json!([{"type": "Denied", "status": "True", "lastUpdateTime": "2026-01-01T02:00:00Z"}]), "2026-01-01T03:00:00Z"),
+            (
+                json!([{"type": "Approved", "status": "True", "lastUpdateTime": "2026-01-01T00:05:00Z"}]),
+                "2026-01-01T01:05:00Z",
+            ),
+            (
+                json!([{"type": "Denied", "status": "True", "lastUpdateTime": "2026-01-01T02:00:00Z"}]),
+                "2026-01-01T03:00:00Z",
+            ),
         ] {
             let request = json!({
                 "metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}, "status": {"conditions": conditions},

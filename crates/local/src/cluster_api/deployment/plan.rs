@@ -490,7 +490,12 @@ mod tests {
                 vec![with_one_going(set(&old, 1, 2, 2)), set(&new(), 2, 1, 1)],
                 vec!["change"],
             ),
-            ("room for one", wide(), vec![with_one_going(set(&old, 1, 2, 2)), set(&new(), 2, 1, 1)], vec!["change", "v2 2"]),
+            (
+                "room for one",
+                wide(),
+                vec![with_one_going(set(&old, 1, 2, 2)), set(&new(), 2, 1, 1)],
+                vec!["change", "v2 2"],
+            ),
             ("no first one either", new(), vec![with_one_going(set(&old, 1, 3, 3))], vec!["create 0 of v2"]),
         ] {
             assert_eq!(named(&plan(&observed(deployment, sets)).steps), expected, "{why}");

@@ -116,7 +116,9 @@ impl Controller for Checks {
                 .collect::<Vec<_>>()
         });
         let checks = world.checks.clone();
-        world.clusters.queue_mapped(queue, move |cluster| of_cluster(&checks, cluster, |check| &check.spec.cluster_name));
+        world
+            .clusters
+            .queue_mapped(queue, move |cluster| of_cluster(&checks, cluster, |check| &check.spec.cluster_name));
         // Before its kubeconfig is there, a cluster's nodes cannot be looked at.
         let checks = world.checks.clone();
         world.secrets.queue_mapped(queue, move |secret| {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use capi::{Condition, IntOrPercent};
 use capi::core::{Cluster, Machine, MachineHealthCheck, MachineHealthCheckStatus, MachineStatus};
 use capi::names::annotations::{REMEDIATE_MACHINE, SKIP_REMEDIATION};
 use capi::names::conditions;
+use capi::{Condition, IntOrPercent};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
@@ -56,8 +56,11 @@ pub(super) fn plan(observed: &Observed) -> Plan {
     if is_paused(&**check, observed.cluster.as_deref()) || is_leaving(&**check) {
         return Plan { lost: Vec::new(), recovered: Vec::new(), status: check.status.clone(), due: None };
     }
-    let targets: Vec<&Target> =
-        observed.targets.iter().filter(|target| is_looked_after(&target.machine, observed.cluster.as_deref())).collect();
+    let targets: Vec<&Target> = observed
+        .targets
+        .iter()
+        .filter(|target| is_looked_after(&target.machine, observed.cluster.as_deref()))
+        .collect();
     let (mut lost, mut recovered, mut due, mut well) = (Vec::new(), Vec::new(), None::<Timestamp>, 0_i32);
     for target in &targets {
         match health(observed, target) {

@@ -195,7 +195,8 @@ fn a_machine_goes_step_by_step() {
 
 #[test]
 fn others_can_hold_a_machine_and_its_volumes_are_waited_for() {
-    let drained = json!({"nodeRef": {"name": "m"}, "conditions": [{"type": conditions::DRAINING_SUCCEEDED, "status": "True"}]});
+    let drained =
+        json!({"nodeRef": {"name": "m"}, "conditions": [{"type": conditions::DRAINING_SUCCEEDED, "status": "True"}]});
     let detaching = json!({"nodeRef": {"name": "m"}, "conditions": [{"type": conditions::DRAINING_SUCCEEDED, "status": "True"}],
         "deletion": {"waitForNodeVolumeDetachStartTime": "2026-01-01T00:00:00Z"}});
     let with_volume = |ready: &str| {
@@ -211,14 +212,46 @@ fn others_can_hold_a_machine_and_its_volumes_are_waited_for() {
     let waits = |type_: &'static str| (Vec::<&str>::new(), Some(type_));
     let ends = (vec!["delete Infra"], None);
     for (why, spec, status, marks, node, cluster_leaves, (steps, waiting)) in [
-        ("held before", json!({}), json!({}), before_drain(), node("True"), false, waits(conditions::PRE_DRAIN_HOOK_SUCCEEDED)),
+        (
+            "held before",
+            json!({}),
+            json!({}),
+            before_drain(),
+            node("True"),
+            false,
+            waits(conditions::PRE_DRAIN_HOOK_SUCCEEDED),
+        ),
         ("not for a cluster that goes", json!({}), json!({}), before_drain(), node("True"), true, ends.clone()),
-        ("volumes", json!({}), drained.clone(), vec![], with_volume("True"), false, waits(conditions::VOLUME_DETACH_SUCCEEDED)),
+        (
+            "volumes",
+            json!({}),
+            drained.clone(),
+            vec![],
+            with_volume("True"),
+            false,
+            waits(conditions::VOLUME_DETACH_SUCCEEDED),
+        ),
         ("volumes of a silent node", json!({}), drained.clone(), vec![], with_volume("Unknown"), false, ends.clone()),
         ("volumes nobody waits for", json!({}), drained.clone(), excluded(), with_volume("True"), false, ends.clone()),
         ("for long enough", limit, detaching, vec![], with_volume("True"), false, ends.clone()),
-        ("held after", json!({}), drained.clone(), before_end(), node("True"), false, waits(conditions::PRE_TERMINATE_HOOK_SUCCEEDED)),
-        ("held as the cluster goes", json!({}), drained, before_end(), node("True"), true, waits(conditions::PRE_TERMINATE_HOOK_SUCCEEDED)),
+        (
+            "held after",
+            json!({}),
+            drained.clone(),
+            before_end(),
+            node("True"),
+            false,
+            waits(conditions::PRE_TERMINATE_HOOK_SUCCEEDED),
+        ),
+        (
+            "held as the cluster goes",
+            json!({}),
+            drained,
+            before_end(),
+            node("True"),
+            true,
+            waits(conditions::PRE_TERMINATE_HOOK_SUCCEEDED),
+        ),
     ] {
         let mut machine = machine(spec, status);
         machine.metadata.deletion_timestamp = Some(Time("2026-01-01T00:00:00Z".parse().unwrap()));

@@ -39,7 +39,8 @@ pub(super) fn stage(observed: &Observed) -> Stage {
     if is_ending {
         return Stage::Ending;
     }
-    if let Some(node) = observed.node.as_ref().filter(|_| cluster_stays(observed) && observed.infrastructure.is_some()) {
+    if let Some(node) = observed.node.as_ref().filter(|_| cluster_stays(observed) && observed.infrastructure.is_some())
+    {
         let hooks = hooks(observed, annotations::PRE_DRAIN_HOOK);
         let volumes = attached(node);
         match () {
@@ -70,8 +71,7 @@ pub(super) fn steps(observed: &Observed) -> Vec<Step> {
     // One that joined at the last moment is known to the cluster alone.
     let told = observed.machine.status.as_ref().and_then(|status| status.node_ref.as_ref()?.name.clone());
     let node = observed.node.as_ref().map(|node| node.name_any()).or(told);
-    let mut steps: Vec<Step> =
-        node.filter(|_| cluster_stays(observed)).map(Step::DeleteNode).into_iter().collect();
+    let mut steps: Vec<Step> = node.filter(|_| cluster_stays(observed)).map(Step::DeleteNode).into_iter().collect();
     steps.push(Step::Release);
     steps
 }

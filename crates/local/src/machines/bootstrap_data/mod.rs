@@ -78,13 +78,17 @@ mod tests {
 
     /// The document of the golden files, with an authority that is one.
     fn golden(text: &str) -> String {
-        let placeholder = "-----BEGIN CERTIFICATE-----\nMIIBdjCCAR2gAwIBAgIBADAKBggqhkjOPQQDAjAj\n-----END CERTIFICATE-----\n";
+        let placeholder =
+            "-----BEGIN CERTIFICATE-----\nMIIBdjCCAR2gAwIBAgIBADAKBggqhkjOPQQDAjAj\n-----END CERTIFICATE-----\n";
         let (placeholder, real) = (STANDARD.encode(placeholder), STANDARD.encode(CA));
         // Ignition wraps the kubeconfig once more.
         let mut text = text.replace(&placeholder, &real);
-        let files: Vec<String> = text.split("data:;base64,").skip(1).filter_map(|rest| rest.split('"').next().map(str::to_owned)).collect();
+        let files: Vec<String> =
+            text.split("data:;base64,").skip(1).filter_map(|rest| rest.split('"').next().map(str::to_owned)).collect();
         for encoded in files {
-            let Some(file) = STANDARD.decode(&encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok()) else { continue };
+            let Some(file) = STANDARD.decode(&encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok()) else {
+                continue;
+            };
             text = text.replace(&encoded, &STANDARD.encode(file.replace(&placeholder, &real)));
         }
         text
@@ -99,12 +103,24 @@ mod tests {
             ("kairos", include_str!("../../../../machine-os/tests/golden/kairos-full.yaml")),
         ] {
             let join = read(&golden(document)).unwrap();
-            assert_eq!((join.endpoint.as_str(), join.token.as_str()), ("10.40.0.201:6443", "abcdef.0123456789abcdef"), "{os}");
+            assert_eq!(
+                (join.endpoint.as_str(), join.token.as_str()),
+                ("10.40.0.201:6443", "abcdef.0123456789abcdef"),
+                "{os}"
+            );
             assert_eq!(join.pins, [PIN], "{os}");
             assert_eq!(join.labels.get("example.com/rack").map(String::as_str), Some("r_1.a"), "{os}");
-            let mut taints: Vec<_> = join.taints.iter().map(|taint| (taint.key.as_str(), taint.value.as_deref(), taint.effect.as_str())).collect();
+            let mut taints: Vec<_> = join
+                .taints
+                .iter()
+                .map(|taint| (taint.key.as_str(), taint.value.as_deref(), taint.effect.as_str()))
+                .collect();
             taints.sort_unstable();
-            assert_eq!(taints, [("accelerator", None, "NoSchedule"), ("example.com/team", Some("a"), "NoExecute")], "{os}");
+            assert_eq!(
+                taints,
+                [("accelerator", None, "NoSchedule"), ("example.com/team", Some("a"), "NoExecute")],
+                "{os}"
+            );
         }
     }
 
