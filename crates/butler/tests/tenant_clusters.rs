@@ -208,6 +208,46 @@ async fn a_cluster_is_made_scaled_upgraded_and_removed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn every_operating_system_joins_by_what_it_boots() {
+    let data = tempfile::tempdir().unwrap();
+    let _butler = Butler::up(data.path());
+    let platform = Platform::on(data.path()).await;
+    let systems =
+        [("talos", "talos"), ("flatcar", "ignition"), ("bottlerocket", "bottlerocket"), ("kairos", "cloud-config")];
+    for (os, _) in systems {
+        let pool = json!({"replicas": 1, "labels": {"example.com/os": os}, "machineTemplate": {"os": {"type": os}}});
+        let reference = json!({"name": "local"});
+        platform.create(os, json!({"workers": pool, "providerConfigRef": reference})).await;
+    }
+    for (os, format) in systems {
+        let cluster = Box::pin(platform.ready(os, 1)).await;
+        let nodes = platform.nodes(os).await;
+        assert_eq!(nodes[0].labels().get("example.com/os").map(String::as_str), Some(os));
+        let workers = format!("{os}-workers");
+        let deployment = platform.internal(&cluster, "cluster.x-k8s.io/v1beta1", "MachineDeployment", &workers).await;
+        let bootstrap = &deployment["spec"]["template"]["spec"]["bootstrap"];
+        assert_eq!(*bootstrap, json!({"dataSecretName": format!("{workers}-bootstrap")}), "{os}");
+        let namespace = cluster.status.as_ref().unwrap().tenant_namespace.clone().unwrap();
+        let secrets: Api<Secret> = Api::namespaced(platform.client.clone(), &namespace);
+        let data = secrets.get(&format!("{workers}-bootstrap")).await.unwrap().data.unwrap();
+        assert_eq!(String::from_utf8(data["format"].0.clone()).unwrap(), format);
+        let invitation = secrets.get(&format!("{workers}-join")).await.unwrap().data.unwrap();
+        let text = |key: &str| String::from_utf8(invitation[key].0.clone()).unwrap();
+        assert!(text("ca-hash").starts_with("sha256:") && text("endpoint").contains(':'), "{os}");
+        assert_eq!(invitation.contains_key("talos-ca.crt"), os == "talos");
+
+        // One more joins by the same data.
+        platform.patch(os, json!({"spec": {"workers": {"replicas": 2}}})).await;
+        Box::pin(platform.ready(os, 2)).await;
+        platform.clusters.delete(os, &DeleteParams::default()).await.unwrap();
+    }
+    for (os, _) in systems {
+        Box::pin(platform.gone(os)).await;
+        Box::pin(platform.assert_no_trace(os)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_seeds_cluster_on_harvester_becomes_the_objects_they_print() {
     let data = tempfile::tempdir().unwrap();
     let _butler = Butler::up(data.path());

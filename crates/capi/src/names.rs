@@ -39,6 +39,14 @@ pub mod annotations {
     pub const DELETE_MACHINE: &str = "cluster.x-k8s.io/delete-machine";
     /// On a Machine whose node is not drained.
     pub const EXCLUDE_NODE_DRAINING: &str = "machine.cluster.x-k8s.io/exclude-node-draining";
+    /// On a Machine whose volumes are not waited for.
+    pub const EXCLUDE_VOLUME_DETACH: &str = "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach";
+    /// What annotations begin with that keep a Machine's node from being emptied.
+    pub const PRE_DRAIN_HOOK: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io";
+    /// What annotations begin with that keep a Machine from being switched off.
+    pub const PRE_TERMINATE_HOOK: &str = "pre-terminate.delete.hook.machine.cluster.x-k8s.io";
+    /// On a Machine that is to be replaced, whatever its node says.
+    pub const REMEDIATE_MACHINE: &str = "cluster.x-k8s.io/remediate-machine";
     /// On a Machine that no MachineHealthCheck touches.
     pub const SKIP_REMEDIATION: &str = "cluster.x-k8s.io/skip-remediation";
     /// Revision of a MachineDeployment and of its MachineSets.
@@ -137,6 +145,12 @@ pub mod conditions {
     pub const NODE_HEALTHY: &str = "NodeHealthy";
     /// A Machine's node has been emptied.
     pub const DRAINING_SUCCEEDED: &str = "DrainingSucceeded";
+    /// Nobody keeps a Machine's node from being emptied.
+    pub const PRE_DRAIN_HOOK_SUCCEEDED: &str = "PreDrainDeleteHookSucceeded";
+    /// A Machine's volumes are detached.
+    pub const VOLUME_DETACH_SUCCEEDED: &str = "VolumeDetachSucceeded";
+    /// Nobody keeps a Machine from being switched off.
+    pub const PRE_TERMINATE_HOOK_SUCCEEDED: &str = "PreTerminateDeleteHookSucceeded";
     /// A MachineHealthCheck is content with a Machine.
     pub const HEALTH_CHECK_SUCCEEDED: &str = "HealthCheckSucceeded";
     /// The owner of a Machine has replaced it.

@@ -6,6 +6,7 @@ mod addresses;
 mod contents;
 mod deletion;
 mod health;
+mod invitation;
 mod news;
 mod observed;
 mod phase;
@@ -42,6 +43,7 @@ use runtime::events::Recorder;
 use runtime::{Applier, Clock, Failure, Key, Metrics, Next, Queue, Reconcile, Retry, Watched, Watches};
 use tokio::sync::Semaphore;
 
+pub(crate) use invitation::Invitation;
 pub use observed::Observed;
 pub use phase::{Facts, next as next_phase};
 pub use plan::{Kind, Plan, Step, plan};
@@ -134,8 +136,7 @@ impl ClusterController {
             config_templates: watches.of(),
             clearing: Semaphore::new(CLEARING),
             infrastructures: Mutex::default(),
-            // What providers bring may never be served here, so nobody waits for it.
-            watches: Watches::new(watches.client().clone()),
+            watches: watches.clone(),
         });
         watches.synced().await;
         controller.follow();
@@ -300,6 +301,7 @@ impl ClusterController {
             checks: by_name(&self.checks, &internals),
             config_templates: by_name(&self.config_templates, &internals),
             machine_templates: BTreeMap::new(),
+            secrets: by_name(&self.secrets, &internals),
             network_pools: if takes_from_pools { self.network_pools.all() } else { Vec::new() },
             allocations: allocation.into_iter().collect(),
             addons: self.addons.in_namespace(&key.namespace).into_iter().filter(named).collect(),
@@ -380,6 +382,9 @@ impl ClusterController {
             if *step == Step::ClearContents && !done.contents_removed {
                 next = Next::After(CONTENTS_AGAIN);
             }
+        }
+        if let (Next::Rest, Some(at)) = (next, plan.look_again) {
+            next = Next::After(Duration::try_from(at.duration_since(observed.now)).unwrap_or_default());
         }
         let is_leaving = plan.steps.contains(&Step::Release) && failure.is_none();
         if !is_leaving && observed.is_held() {

@@ -56,6 +56,8 @@ pub struct Observed {
     pub config_templates: BTreeMap<String, Arc<KubeadmConfigTemplate>>,
     /// Templates of machines.
     pub machine_templates: BTreeMap<String, Arc<DynamicObject>>,
+    /// Secrets: the cluster's authority, and what machines boot that no bootstrap provider looks after.
+    pub secrets: BTreeMap<String, Arc<Secret>>,
     /// Addons of the cluster.
     pub addons: Vec<Arc<TenantAddon>>,
     /// NetworkPools of the platform, if the provider takes addresses from them.

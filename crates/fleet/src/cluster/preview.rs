@@ -84,6 +84,8 @@ pub async fn look(client: &Client, cluster: TenantCluster) -> kube::Result<Obser
         checks: all(client, place).await?,
         config_templates: all(client, place).await?,
         machine_templates: BTreeMap::new(),
+        // Not for everybody's eyes; who may not see them sees less of what would change.
+        secrets: all(client, place).await.unwrap_or_default(),
         addons: Vec::new(),
         network_pools: Vec::new(),
         allocations: Vec::new(),

@@ -112,6 +112,7 @@ impl World {
             checks: arcs(&self.checks),
             config_templates: arcs(&self.configs),
             machine_templates: arcs(&self.templates),
+            secrets: BTreeMap::new(),
             addons: Vec::new(),
             network_pools: Vec::new(),
             allocations: Vec::new(),
@@ -205,6 +206,7 @@ impl World {
                 true
             }
             Step::Apply(object) => self.apply(object, observed),
+            Step::Invite { pool, .. } => panic!("Cluster API's own provider invites the machines of {pool}"),
             Step::Delete(kind, name) => self.delete(*kind, name),
         }
     }
@@ -290,7 +292,7 @@ impl World {
     fn delete(&mut self, kind: Kind, name: &str) -> bool {
         let gone = Some(Time(Timestamp::from_second(self.now).unwrap()));
         match kind {
-            Kind::Addon | Kind::Allocation => {}
+            Kind::Addon | Kind::Allocation | Kind::Secret => {}
             Kind::HealthCheck => drop(self.checks.remove(name)),
             Kind::ConfigTemplate => drop(self.configs.remove(name)),
             Kind::MachineTemplate => drop(self.templates.remove(name)),

@@ -1,31 +1,35 @@
 //! The ground clusters stand on: there at once.
 
+use capi::core::Cluster;
 use capi::infrastructure::Provisioned;
 use capi::names::annotations::MANAGED_BY;
 use kube::ResourceExt;
-use runtime::{Failure, Key, Next, Queue, Reconcile, Watches};
+use runtime::{Failure, Key, Next, Queue, Reconcile, Watched, Watches};
 
 use super::MANAGER;
 use super::providers::ClusterKind;
+use crate::cluster_api::world::{is_leaving, is_paused};
 use crate::controller::Controller;
 use crate::objects::Objects;
 
 /// The controller of one kind of infrastructure of clusters.
 pub(super) struct Grounds<K> {
     objects: Objects<K>,
+    clusters: Watched<Cluster>,
 }
 
 impl<K: ClusterKind> Grounds<K> {
     pub(super) fn new(watches: &Watches) -> Self {
-        Self { objects: Objects::watch(watches, MANAGER) }
+        Self { objects: Objects::watch(watches, MANAGER), clusters: watches.of() }
     }
 }
 
 impl<K: ClusterKind> Reconcile for Grounds<K> {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let Some(object) = self.objects.get(key) else { return Ok(Next::Rest) };
-        // Somebody else fills it in.
-        if object.annotations().contains_key(MANAGED_BY) || object.meta().deletion_timestamp.is_some() {
+        let cluster = Key::of_controller::<Cluster>(&*object).and_then(|key| self.clusters.get(&key));
+        let is_others = object.annotations().contains_key(MANAGED_BY);
+        if is_others || is_leaving(&*object) || is_paused(&*object, cluster.as_deref()) {
             return Ok(Next::Rest);
         }
         let mut told = K::clone(&object);
@@ -44,5 +48,11 @@ impl<K: ClusterKind> Controller for Grounds<K> {
 
     fn subscribe(&self, queue: &Queue) {
         self.objects.queue_each(queue);
+        let objects = self.objects.clone();
+        self.clusters.queue_mapped(queue, move |cluster| {
+            let name = cluster.spec.infrastructure_ref.as_ref().and_then(|reference| reference.name.clone());
+            let key = name.map(|name| Key::new(cluster.namespace().unwrap_or_default(), name));
+            key.filter(|key| objects.get(key).is_some())
+        });
     }
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{CertificateSigningRequest, CertificateSigningRequestSpec};
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
-use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
 use kube::config::{AuthInfo, Kubeconfig};
 use kube::{Api, Client, Config};
 use pki::{Certificate, KeySource, SigningRequest, Subject, SystemKeys};
@@ -20,6 +20,8 @@ use super::node::{self, NodeShape};
 
 /// A tenant that does not take a connection in this time is not there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// A Node is removed in milliseconds where somebody answers.
+const LEFT_WITHIN: Duration = Duration::from_secs(5);
 /// A request that nobody has signed by then is made again later.
 const SIGNED_WITHIN: Duration = Duration::from_secs(20);
 
@@ -39,6 +41,24 @@ pub(super) async fn join(way: &Join, shape: &NodeShape, now: Timestamp) -> Resul
         ..AuthInfo::default()
     };
     register(&client(way, &authorities, own)?, shape, now).await
+}
+
+/// Removes the Node of a machine, if it is that machine's.
+pub(super) async fn leave(client: &Client, name: &str, provider_id: &str) -> Result<(), Failure> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let leaving = async {
+        let Some(node) = nodes.get_opt(name).await? else { return Ok(()) };
+        if node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) != Some(provider_id) {
+            return Ok(());
+        }
+        let own = Preconditions { uid: node.metadata.uid, resource_version: None };
+        match nodes.delete(name, &DeleteParams::default().preconditions(own)).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    };
+    tokio::time::timeout(LEFT_WITHIN, leaving).await.map_err(|_| failed("the tenant does not answer"))?
 }
 
 /// The authorities that the tenant publishes, if they are those the machine was told to trust.

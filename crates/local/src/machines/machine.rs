@@ -5,7 +5,7 @@ use std::sync::Arc;
 use capi::core::{Cluster, Machine};
 use capi::names::finalizers::LOCAL_MACHINE;
 use capi::names::{annotations, secrets};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource, ResourceExt};
 use parking_lot::Mutex;
@@ -19,11 +19,14 @@ use super::plan::{self, Fault, Observed, Step, plan};
 use super::providers::MachineKind;
 use super::{Delays, MANAGER, Settings, join};
 use crate::addresses::Pool;
-use crate::cluster_api::world::{held, is_leaving, is_paused, released};
+use crate::cluster_api::world::{cluster_of_secret, held, is_leaving, is_paused, released};
 use crate::controller::Controller;
 use crate::objects::Objects;
 use crate::tenants::Tenants;
 use crate::workloads::rounding::until;
+
+/// How long a tenant that does not answer is asked to remove the Node of a machine that goes.
+const LEFT_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 
 /// What machines of all kinds share.
 pub(super) struct DataCentre {
@@ -145,12 +148,34 @@ impl<K: MachineKind> Machines<K> {
                 Ok(object)
             }
             Step::Stop => {
-                centre.kubelets.stop(&name, object.provider_id().unwrap_or_default());
+                let namespace = object.namespace().unwrap_or_default();
+                centre.kubelets.stop(&namespace, &name, object.provider_id().unwrap_or_default());
+                Ok(object)
+            }
+            Step::Leave => {
+                self.leave(&object, belonging, now).await?;
                 Ok(object)
             }
             Step::Release => {
                 self.objects.patch(&object, json!({"metadata": {"finalizers": released(&object, LOCAL_MACHINE)}})).await
             }
+        }
+    }
+
+    /// Removes the Node of a machine whose join was cut short. A tenant that does not answer is not asked forever.
+    async fn leave(&self, object: &K, belonging: &Belonging, now: Timestamp) -> Result<(), Failure> {
+        let Some(cluster) = belonging.cluster.as_ref().filter(|cluster| !is_leaving(&***cluster)) else {
+            return Ok(());
+        };
+        let Some(tenant) = self.centre.tenants.get(&Key::of(&**cluster)).await? else { return Ok(()) };
+        let left = join::leave(&tenant.client, &object.name_any(), object.provider_id().unwrap_or_default()).await;
+        let asked = object.meta().deletion_timestamp.as_ref().map_or(now, |time| time.0);
+        match left {
+            Err(failure) if now.duration_since(asked) > LEFT_WITHIN => {
+                tracing::warn!(machine = object.name_any(), error = %failure.chain(), "a node may stay behind");
+                Ok(())
+            }
+            outcome => outcome,
         }
     }
 
@@ -235,6 +260,23 @@ impl<K: MachineKind> Controller for Machines<K> {
             let key = Key::new(machine.namespace().unwrap_or_default(), name);
             objects.get(&key).filter(|_| is_of::<K>(machine)).map(|_| key)
         });
+        let (objects, owners) = (self.objects.clone(), self.centre.owners.clone());
+        self.centre.clusters.queue_mapped(queue, move |cluster| {
+            let name = cluster.name_any();
+            let here = owners.in_namespace(&cluster.namespace().unwrap_or_default());
+            known(&objects, here.iter().filter(|machine| machine.spec.cluster_name == name))
+        });
+        // What a machine boots, and the way to the cluster it has joined.
+        let (objects, owners) = (self.objects.clone(), self.centre.owners.clone());
+        self.centre.secrets.queue_mapped(queue, move |secret| {
+            let (name, cluster) = (secret.name_any(), cluster_of_secret(secret).map(|key| key.name));
+            let here = owners.in_namespace(&secret.namespace().unwrap_or_default());
+            let waits = |machine: &&Arc<Machine>| {
+                machine.spec.bootstrap.data_secret_name.as_ref() == Some(&name)
+                    || cluster.as_ref() == Some(&machine.spec.cluster_name)
+            };
+            known(&objects, here.iter().filter(waits))
+        });
         let (objects, queued) = (self.objects.clone(), queue.clone());
         // Nodes have the names of their machines.
         self.centre.tenants.on_node(move |cluster, node| {
@@ -244,6 +286,14 @@ impl<K: MachineKind> Controller for Machines<K> {
             }
         });
     }
+}
+
+/// What stands for these machines here.
+fn known<'a, K: MachineKind>(objects: &Watched<K>, machines: impl Iterator<Item = &'a Arc<Machine>>) -> Vec<Key> {
+    let of_kind = machines.filter(|machine| is_of::<K>(machine));
+    let names =
+        of_kind.filter_map(|machine| Some((machine.namespace()?, machine.spec.infrastructure_ref.name.clone()?)));
+    names.map(|(namespace, name)| Key::new(namespace, name)).filter(|key| objects.get(key).is_some()).collect()
 }
 
 fn is_of<K: Resource<DynamicType = ()>>(machine: &Machine) -> bool {

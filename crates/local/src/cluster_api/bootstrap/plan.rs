@@ -6,12 +6,12 @@ use std::time::Duration;
 use capi::bootstrap::{BootstrapTokenDiscovery, Discovery, KubeadmConfig, KubeadmConfigStatus};
 use capi::core::{Cluster, Machine};
 use capi::names::conditions;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use pki::{BootstrapToken, Certificate};
 
 use super::token::LIFETIME;
-use crate::cluster_api::conditions::{holds_since, judged, since};
+use crate::cluster_api::conditions::{judged, since};
 use crate::cluster_api::world::{is_leaving, is_paused};
 
 /// What a pass knows.
@@ -23,6 +23,8 @@ pub(super) struct Observed {
     pub(super) authority: Option<String>,
     /// Whether the Secret with the data is there.
     pub(super) has_data: bool,
+    /// When the token ends; nothing when the cluster does not know it, or nobody needs it any more.
+    pub(super) expires: Option<Timestamp>,
     pub(super) now: Timestamp,
 }
 
@@ -100,24 +102,31 @@ fn joining(observed: &Observed) -> Plan {
     if !observed.has_data {
         steps.push(Step::Data);
     }
-    let joined = observed.machine.as_ref().is_some_and(|machine| {
-        is_leaving(&**machine) || machine.status.as_ref().is_some_and(|status| status.node_ref.is_some())
-    });
-    let half = Duration::from_secs(LIFETIME.as_secs().unsigned_abs() / 2);
-    // It was written when the data was; a pass at any later time keeps it alive, and they come in time.
-    let fresh = observed
-        .config
-        .status
-        .as_ref()
-        .and_then(|status| holds_since(&status.conditions, conditions::DATA_SECRET_AVAILABLE));
-    let age = fresh.map_or(0, |since| observed.now.duration_since(since).as_secs());
-    if !joined && age >= i64::try_from(half.as_secs()).unwrap_or(0) {
-        steps.push(Step::Refresh(token));
+    if !needs_token(observed) {
+        return Plan { steps, status: Some(report(observed, None)), again: None };
     }
-    Plan { steps, status: Some(report(observed, None)), again: (!joined).then_some(half) }
+    // Refreshed in the middle of its life, it never ends before its machine has joined.
+    let half = LIFETIME / 2;
+    let left = observed.expires.map_or(SignedDuration::ZERO, |expires| expires.duration_since(observed.now));
+    let again = match left <= half {
+        true => {
+            steps.push(Step::Refresh(token));
+            half
+        }
+        false => left - half,
+    };
+    let again = Duration::try_from(again).unwrap_or_default() + Duration::from_secs(1);
+    Plan { steps, status: Some(report(observed, None)), again: Some(again) }
 }
 
-fn token(config: &KubeadmConfig) -> Option<BootstrapToken> {
+/// Whether a machine may still join with the token.
+pub(super) fn needs_token(observed: &Observed) -> bool {
+    let has_joined = |machine: &Machine| machine.status.as_ref().is_some_and(|status| status.node_ref.is_some());
+    observed.machine.as_ref().is_some_and(|machine| !is_leaving(&**machine) && !has_joined(machine))
+}
+
+/// The token in a configuration.
+pub(super) fn token(config: &KubeadmConfig) -> Option<BootstrapToken> {
     let discovery = config.spec.join_configuration.as_ref()?.discovery.as_ref()?;
     let (id, secret) = discovery.bootstrap_token.as_ref()?.token.split_once('.')?;
     BootstrapToken::from_parts(id, secret)
@@ -185,6 +194,7 @@ mod tests {
             cluster: Some(Arc::new(serde_json::from_value(cluster).unwrap())),
             authority: Some(CA.to_owned()),
             has_data: false,
+            expires: Some("2026-01-01T01:15:00Z".parse().unwrap()),
             now: "2026-01-01T01:00:00Z".parse().unwrap(),
         }
     }
@@ -212,17 +222,16 @@ mod tests {
 
     #[test]
     fn a_token_lives_until_its_machine_has_joined() {
-        let status = |since: &str| {
-            json!({"ready": true, "conditions": [
-            {"type": conditions::DATA_SECRET_AVAILABLE, "status": "True", "lastTransitionTime": since}]})
-        };
-        for (since, joined, refreshed, again) in [
-            ("2026-01-01T00:59:00Z", false, false, true),
-            ("2026-01-01T00:50:00Z", false, true, true),
-            ("2026-01-01T00:50:00Z", true, false, false),
+        for (expires, joined, refreshed, again) in [
+            (Some("2026-01-01T01:14:00Z"), false, false, Some(6 * 60 + 31)),
+            (Some("2026-01-01T01:07:00Z"), false, true, Some(7 * 60 + 31)),
+            (Some("2026-01-01T00:59:00Z"), false, true, Some(7 * 60 + 31)),
+            (None, false, true, Some(7 * 60 + 31)),
+            (Some("2026-01-01T00:59:00Z"), true, false, None),
         ] {
-            let mut known = observed(with_token(), status(since));
+            let mut known = observed(with_token(), json!({"ready": true}));
             known.has_data = true;
+            known.expires = expires.map(|time| time.parse().unwrap());
             if joined {
                 let mut machine = (**known.machine.as_ref().unwrap()).clone();
                 machine.status = serde_json::from_value(json!({"nodeRef": {"name": "m"}})).unwrap();
@@ -232,9 +241,9 @@ mod tests {
             assert_eq!(
                 matches!(plan.steps.as_slice(), [Step::Refresh(token)] if token.id == "abcdef"),
                 refreshed,
-                "{since}"
+                "{expires:?}"
             );
-            assert_eq!(plan.again.is_some(), again, "{since}");
+            assert_eq!(plan.again.map(|again| again.as_secs()), again, "{expires:?}");
         }
     }
 

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::{size, template};
 use crate::cluster_api::conditions::{judged, since};
 use crate::cluster_api::world::{held, is_held, is_leaving, is_paused};
+use crate::workloads::deployment::proportional::{self, Share};
 use crate::workloads::deployment::rolling::{self, Counted, Limits};
 use crate::workloads::rounding::{Round, resolve};
 use crate::workloads::template::owned_by;
@@ -27,6 +28,8 @@ pub(super) struct Observed {
     pub(super) deployment: Arc<MachineDeployment>,
     /// The sets it is the controller of.
     pub(super) sets: Vec<Arc<MachineSet>>,
+    /// How many machines of a set are on their way out, by its name.
+    pub(super) going: BTreeMap<String, i32>,
     pub(super) cluster: Option<Arc<Cluster>>,
     pub(super) now: Timestamp,
 }
@@ -67,7 +70,11 @@ pub(super) fn plan(observed: &Observed) -> Plan {
     if let Some(change) = completion(observed) {
         return Plan { steps: vec![Step::Change(change)], status };
     }
-    Plan { steps: rollout(observed), status }
+    let steps = match deployment.spec.paused {
+        true => resized(observed),
+        false => rollout(observed),
+    };
+    Plan { steps, status }
 }
 
 /// What is left out in a MachineDeployment and said by Cluster API's webhooks and manager elsewhere.
@@ -111,9 +118,13 @@ fn rollout(observed: &Observed) -> Vec<Step> {
     let (new, mut old) = split(deployment, &sets, observed.now);
     old.sort_by_key(|set| revision(set));
     let limits = limits(deployment);
-    let total: i32 = old.iter().map(|set| size(set)).sum();
+    let total: i32 = old.iter().map(|set| there(set)).sum();
     let Some(new) = new else {
-        let first = if old.is_empty() { limits.wanted } else { limits.grown(0, total) };
+        let first = match replaces_by_itself(deployment) {
+            _ if old.is_empty() => limits.wanted,
+            true => limits.grown(0, total),
+            false => (limits.wanted - total).max(0),
+        };
         return vec![Step::Create(Box::new(new_set(deployment, first, &old)))];
     };
     let mut steps = Vec::new();
@@ -130,9 +141,11 @@ fn rollout(observed: &Observed) -> Vec<Step> {
     let settled = sets
         .iter()
         .all(|set| set.status.as_ref().and_then(|status| status.observed_generation) >= set.metadata.generation);
-    let is_rolling = !deployment.spec.paused && settled;
-    let (grown, shrunk) = match is_rolling {
-        true => rolling::step(limits, counted(new), &counts),
+    // Machines that go already are there as long as they are, and no new ones come in their place meanwhile.
+    let leaving: i32 = sets.iter().map(|set| there(set) - size(set)).sum();
+    let (grown, shrunk) = match settled {
+        true if !replaces_by_itself(deployment) => on_delete(observed, limits.wanted, new, &old),
+        true => rolling::step(Limits { surge: limits.surge - leaving, ..limits }, counted(new), &counts),
         false => (size(new), counts.iter().map(|count| count.size).collect()),
     };
     let wanted = wanted_template(deployment, new);
@@ -148,6 +161,57 @@ fn rollout(observed: &Observed) -> Vec<Step> {
         steps.extend(old.iter().take(excess).filter(empty).map(|set| Step::DeleteSet(Arc::clone(set))));
     }
     steps
+}
+
+/// The machines a set has or is to have, whichever are more.
+fn there(set: &MachineSet) -> i32 {
+    size(set).max(set.status.as_ref().map_or(0, |status| status.replicas))
+}
+
+/// Whether machines of a former template are replaced before somebody deletes them.
+fn replaces_by_itself(deployment: &MachineDeployment) -> bool {
+    deployment.spec.strategy.as_ref().and_then(|strategy| strategy.type_.as_deref()) != Some("OnDelete")
+}
+
+/// Sizes of the new set and of the old ones where machines are replaced only when somebody deletes them.
+fn on_delete(observed: &Observed, wanted: i32, new: &Arc<MachineSet>, old: &[&Arc<MachineSet>]) -> (i32, Vec<i32>) {
+    let going = |set: &MachineSet| observed.going.get(&set.name_any()).copied().unwrap_or(0);
+    let mut sizes: Vec<i32> = old.iter().map(|set| (size(set) - going(set)).max(0)).collect();
+    let mut excess = size(new).min(wanted) + sizes.iter().sum::<i32>() - wanted;
+    for size in &mut sizes {
+        let dispensable = excess.clamp(0, *size);
+        *size -= dispensable;
+        excess -= dispensable;
+    }
+    let total = there(new) + old.iter().map(|set| there(set)).sum::<i32>();
+    let grown = if size(new) > wanted { wanted } else { size(new) + (wanted - total).max(0) };
+    (grown, sizes)
+}
+
+/// Another number of machines while replacing stands still: the sets keep their proportions.
+fn resized(observed: &Observed) -> Vec<Step> {
+    let deployment = &observed.deployment;
+    let mut sets: Vec<_> = observed.sets.iter().filter(|set| !is_leaving(&***set)).collect();
+    sets.sort_by_key(|set| revision(set));
+    let limits = limits(deployment);
+    let active: Vec<_> = sets.iter().filter(|set| size(set) > 0).collect();
+    let sizes = match active.as_slice() {
+        [] | [_] => {
+            let only = active.first().or(sets.last().as_ref()).map(|set| (**set, limits.wanted));
+            only.into_iter().collect::<Vec<_>>()
+        }
+        several => {
+            let allowed = |set: &MachineSet| set.annotations().get(annotations::MAX_REPLICAS)?.parse().ok();
+            let shares = several.iter().enumerate().map(|(youth, set)| Share {
+                size: size(set),
+                of: allowed(set).unwrap_or(limits.max_total()),
+                youth,
+            });
+            let sizes = proportional::sizes(limits, &shares.collect::<Vec<_>>());
+            several.iter().map(|set| **set).zip(sizes).collect()
+        }
+    };
+    sizes.into_iter().filter_map(|(set, to)| set_change(deployment, set, to, &set.spec.template, None)).collect()
 }
 
 /// The set of the template, and all others.
@@ -364,7 +428,7 @@ mod tests {
 
     fn observed(deployment: MachineDeployment, sets: Vec<Arc<MachineSet>>) -> Observed {
         let now = "2026-01-01T00:00:00Z".parse().unwrap();
-        Observed { deployment: Arc::new(deployment), sets, cluster: None, now }
+        Observed { deployment: Arc::new(deployment), sets, going: BTreeMap::new(), cluster: None, now }
     }
 
     fn named(steps: &[Step]) -> Vec<String> {
@@ -402,6 +466,75 @@ mod tests {
             ("a new one comes", new(), vec![set(&old, 1, 2, 2), set(&new(), 2, 1, 1)], vec!["change", "v2 2"]),
             ("two at a time", quick, vec![set(&old, 1, 3, 3), set(&new(), 2, 0, 0)], vec!["change", "v1 1"]),
             ("the last set is kept", new(), vec![set(&old, 1, 0, 0), set(&new(), 2, 3, 3)], vec!["change"]),
+        ] {
+            assert_eq!(named(&plan(&observed(deployment, sets)).steps), expected, "{why}");
+        }
+    }
+
+    /// The same set while one of its machines more than it should have is still there.
+    fn with_one_going(set: Arc<MachineSet>) -> Arc<MachineSet> {
+        let mut set = (*set).clone();
+        set.status.as_mut().unwrap().replicas += 1;
+        Arc::new(set)
+    }
+
+    #[test]
+    fn machines_that_go_take_the_room_of_those_that_come() {
+        let old = deployment(3, "v1", json!({}));
+        let new = || deployment(3, "v2", json!({}));
+        let wide = || deployment(3, "v2", json!({"strategy": {"rollingUpdate": {"maxSurge": 2}}}));
+        for (why, deployment, sets, expected) in [
+            (
+                "no room before it is gone",
+                new(),
+                vec![with_one_going(set(&old, 1, 2, 2)), set(&new(), 2, 1, 1)],
+                vec!["change"],
+            ),
+            (
+                "room for one",
+                wide(),
+                vec![with_one_going(set(&old, 1, 2, 2)), set(&new(), 2, 1, 1)],
+                vec!["change", "v2 2"],
+            ),
+            ("no first one either", new(), vec![with_one_going(set(&old, 1, 3, 3))], vec!["create 0 of v2"]),
+        ] {
+            assert_eq!(named(&plan(&observed(deployment, sets)).steps), expected, "{why}");
+        }
+    }
+
+    #[test]
+    fn replacing_can_be_left_to_people() {
+        let old = deployment(3, "v1", json!({}));
+        let new = || deployment(3, "v2", json!({"strategy": {"type": "OnDelete"}}));
+        let less = deployment(1, "v2", json!({"strategy": {"type": "OnDelete"}}));
+        let more = deployment(5, "v2", json!({"strategy": {"type": "OnDelete"}}));
+        let shrunk = || with_one_going(set(&old, 1, 2, 2));
+        for (why, deployment, sets, going, expected) in [
+            ("a set that waits", new(), vec![set(&old, 1, 3, 3)], 0, vec!["create 0 of v2"]),
+            ("nobody deletes", new(), vec![set(&old, 1, 3, 3), set(&new(), 2, 0, 0)], 0, vec!["change"]),
+            ("one is deleted", new(), vec![set(&old, 1, 3, 3), set(&new(), 2, 0, 0)], 1, vec!["change", "v1 2"]),
+            ("it is not gone", new(), vec![shrunk(), set(&new(), 2, 0, 0)], 0, vec!["change"]),
+            ("it is gone", new(), vec![set(&old, 1, 2, 2), set(&new(), 2, 0, 0)], 0, vec!["change", "v2 1"]),
+            ("less are wanted", less, vec![set(&old, 1, 3, 3), set(&new(), 2, 0, 0)], 0, vec!["change", "v1 1"]),
+            ("more are wanted", more, vec![set(&old, 1, 3, 3), set(&new(), 2, 0, 0)], 0, vec!["change", "v2 2"]),
+        ] {
+            let name = sets[0].name_any();
+            let known = Observed { going: [(name, going)].into(), ..observed(deployment, sets) };
+            assert_eq!(named(&plan(&known).steps), expected, "{why}");
+        }
+    }
+
+    #[test]
+    fn while_it_stands_still_only_the_size_changes() {
+        let old = deployment(3, "v1", json!({}));
+        let still = |replicas: i32| deployment(replicas, "v2", json!({"paused": true}));
+        let both = || vec![set(&old, 1, 2, 2), set(&still(3), 2, 2, 2)];
+        for (why, deployment, sets, expected) in [
+            ("no new set", still(3), vec![set(&old, 1, 3, 3)], vec![]),
+            ("more of the old ones", still(5), vec![set(&old, 1, 3, 3)], vec!["v1 5"]),
+            ("both stay", still(3), both(), vec![]),
+            ("both grow", still(7), both(), vec!["v1 4", "v2 4"]),
+            ("both go", still(0), both(), vec!["v1 0", "v2 0"]),
         ] {
             assert_eq!(named(&plan(&observed(deployment, sets)).steps), expected, "{why}");
         }
