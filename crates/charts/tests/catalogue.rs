@@ -9,7 +9,7 @@ use butler_api::butler::AddonDefinition;
 use common::run_ours;
 use conformance::embedded::EmbeddedServer;
 use helm::source::{Access, ChartRef, Sources};
-use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams, ValidationDirective};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{GroupVersionKind, TypeMeta};
 use kube::discovery::{Discovery, Scope};
@@ -22,6 +22,11 @@ async fn client(server: &EmbeddedServer) -> Client {
     let kubeconfig = Kubeconfig::from_yaml(&server.target.kubeconfig("admin", "default").unwrap()).unwrap();
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     Client::try_from(config).unwrap()
+}
+
+/// Applies, and refuses fields that nobody knows.
+fn strict() -> PatchParams {
+    PatchParams { field_validation: Some(ValidationDirective::Strict), ..PatchParams::apply("test") }
 }
 
 async fn install_kinds(client: &Client, kinds: Vec<butler_api::CustomResourceDefinition>) {
@@ -91,25 +96,26 @@ async fn what_the_catalogue_installs_is_accepted() {
     let client = client(&server).await;
     for namespace in ["ns", "capi-system", "capi-kubeadm-bootstrap-system"] {
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-        apply(&client, &object).await;
+        apply(&client, &object, false).await;
     }
     for definition in charts::definitions() {
         let documents = documents(&sources, &definition).await;
         assert!(documents.len() > 2, "{}", definition.name_any());
         let is_kind = |document: &&Value| document["kind"] == "CustomResourceDefinition";
         for document in documents.iter().filter(is_kind) {
-            apply(&client, document).await;
+            apply(&client, document, false).await;
             let api: Api<butler_api::CustomResourceDefinition> = Api::all(client.clone());
             await_condition(api, document["metadata"]["name"].as_str().unwrap(), is_crd_established()).await.unwrap();
         }
         for document in documents.iter().filter(|document| !is_kind(document)) {
-            apply(&client, document).await;
+            // Addons that exclude each other may have objects of the same name.
+            apply(&client, document, true).await;
         }
     }
 }
 
 /// Applies an object; what the API does not know or does not take fails.
-async fn apply(client: &Client, object: &Value) {
+async fn apply(client: &Client, object: &Value, dry_run: bool) {
     let types: TypeMeta = serde_json::from_value(object.clone()).unwrap();
     let kind = GroupVersionKind::try_from(&types).unwrap();
     let discovery = Discovery::new(client.clone()).filter(&[kind.group.as_str()]).run().await.unwrap();
@@ -118,8 +124,7 @@ async fn apply(client: &Client, object: &Value) {
         (Scope::Namespaced, namespace) => Api::namespaced_with(client.clone(), namespace.unwrap_or("ns"), &resource),
         (Scope::Cluster, _) => Api::all_with(client.clone(), &resource),
     };
-    let params =
-        PatchParams { field_validation: Some(kube::api::ValidationDirective::Strict), ..PatchParams::apply("test") };
+    let params = PatchParams { dry_run, ..strict() };
     let name = object["metadata"]["name"].as_str().unwrap();
     api.patch(name, &params, &Patch::Apply(object)).await.unwrap_or_else(|error| panic!("{object:#}: {error}"));
 }

@@ -46,6 +46,11 @@ fn printed(chart: &Chart, values: &Values) -> String {
     run_ours(chart, values).unwrap().manifests().unwrap().printed(true)
 }
 
+/// What is printed; versions of helm differ in empty lines at the end of documents.
+fn lines(printed: &str) -> Vec<&str> {
+    printed.lines().filter(|line| !line.is_empty()).collect()
+}
+
 #[tokio::test]
 async fn charts_of_the_repository_render_as_helm_renders_them() {
     let (folder, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -72,7 +77,7 @@ async fn charts_of_the_repository_render_as_helm_renders_them() {
             let archive = folder.path().join(format!("{name}-{version}.tgz"));
             for helm in VERSIONS.iter().filter_map(|version| real_helm(version)) {
                 let (theirs, complaint) = run_helm(&helm, &archive, &["-f".to_owned(), file.display().to_string()]);
-                assert_eq!((complaint.as_str(), theirs.as_str()), ("", more.as_str()), "{name} {version}");
+                assert_eq!((complaint.as_str(), lines(&theirs)), ("", lines(&more)), "{name} {version}");
             }
         }
     }
