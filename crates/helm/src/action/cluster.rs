@@ -44,8 +44,12 @@ impl Cluster {
 
     /// An object as it is.
     pub(super) async fn get(&self, located: &Located) -> Result<Option<Json>, ActionError> {
-        let found = self.api(located).get_opt(&located.name.name).await.map_err(failed("read", located))?;
-        found.map(|object| json(&object, located)).transpose()
+        match self.api(located).get(&located.name.name).await {
+            Ok(object) => json(&object, located).map(Some),
+            // Either of an object, or of a kind that is about to be defined.
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(failed("read", located)(error)),
+        }
     }
 
     /// Makes an object what it should be.
@@ -152,8 +156,13 @@ fn union(under: &mut Json, over: &Json) {
     }
 }
 
+/// An object as JSON, with its kind, which members of lists do not carry.
 fn json(object: &DynamicObject, located: &Located) -> Result<Json, ActionError> {
-    serde_json::to_value(object).map_err(|error| ActionError::Manifest(format!("{}: {error}", located.name)))
+    let mut json = serde_json::to_value(object)
+        .map_err(|error| ActionError::Manifest(format!("{}: {error}", located.name)))?;
+    json["apiVersion"] = located.name.api_version.as_str().into();
+    json["kind"] = located.name.kind.as_str().into();
+    Ok(json)
 }
 
 fn failed(verb: &'static str, located: &Located) -> impl Fn(kube::Error) -> ActionError {

@@ -28,7 +28,7 @@ use kube::core::DynamicObject;
 
 use crate::chart::Chart;
 use crate::manifest::Event;
-use crate::release::{Info, Records, Release, Run, Status};
+use crate::release::{Info, Records, Release, Status};
 use crate::values::Values;
 use cluster::Cluster;
 pub use error::ActionError;
@@ -321,7 +321,7 @@ async fn existing(work: &Work<'_>, name: &str) -> Result<Release, ActionError> {
 
 /// The revision that makes an older one what is installed.
 fn rolled_back(target: Release, last: &Release, now: Timestamp) -> Release {
-    let mut release = Release {
+    Release {
         info: Info {
             first_deployed: last.info.first_deployed,
             last_deployed: Some(now),
@@ -334,9 +334,7 @@ fn rolled_back(target: Release, last: &Release, now: Timestamp) -> Release {
         apply_method: APPLY_METHOD.to_owned(),
         operator: None,
         ..target
-    };
-    release.hooks.iter_mut().for_each(|hook| hook.last_run = Run::default());
-    release
+    }
 }
 
 /// Names that Helm takes.

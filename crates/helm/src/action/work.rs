@@ -95,6 +95,9 @@ impl<'a> Work<'a> {
                     Status::PendingRollback => format!("Rollback \"{}\" failed: {error}", release.name),
                     _ => format!("Release \"{}\" failed: {error}", release.name),
                 };
+                if release.info.status == Status::PendingRollback {
+                    self.supersede(&release).await?;
+                }
                 self.conclude(&mut release, Status::Failed, description).await?;
                 Err(error)
             }
@@ -204,10 +207,8 @@ impl<'a> Work<'a> {
 
     /// Marks what was installed as superseded: before the new revision is deployed, so that two never are.
     async fn supersede(&self, release: &Release) -> Result<(), ActionError> {
-        for (revision, status) in self.records.index(&release.name).await? {
-            if status != Status::Deployed || revision == release.revision {
-                continue;
-            }
+        let index = self.records.index(&release.name).await?;
+        for revision in superseded(&index, release.revision) {
             if let Some(mut old) = self.records.get(&release.name, revision).await? {
                 old.info.status = Status::Superseded;
                 self.records.update(&old, self.now()).await?;
@@ -240,11 +241,41 @@ impl<'a> Work<'a> {
 
 }
 
+/// The revisions that a new one takes the place of: what was installed, else what failed right before it.
+fn superseded(index: &[(u32, Status)], new: u32) -> Vec<u32> {
+    let earlier: Vec<(u32, Status)> = index.iter().copied().filter(|(revision, _)| *revision < new).collect();
+    let with = |wanted: Status| earlier.iter().filter(move |(_, status)| *status == wanted).map(|(revision, _)| *revision);
+    if with(Status::Deployed).next().is_some() || with(Status::Superseded).next().is_some() {
+        return with(Status::Deployed).collect();
+    }
+    let last = earlier.last().filter(|(_, status)| *status == Status::Failed);
+    last.map(|(revision, _)| *revision).into_iter().collect()
+}
+
 /// What Helm says of a revision that is done.
 fn completed(release: &Release) -> String {
     match release.info.status {
         Status::PendingUpgrade => "Upgrade complete".to_owned(),
         Status::PendingRollback => release.info.description.clone(),
         _ => "Install complete".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Status::{Deployed, Failed, PendingUpgrade, Superseded};
+    use super::*;
+
+    #[test]
+    fn a_new_revision_takes_the_place_of_another() {
+        for (index, new, expected) in [
+            (&[(1, PendingUpgrade)][..], 1, &[][..]),
+            (&[(1, Deployed), (2, PendingUpgrade)], 2, &[1]),
+            (&[(1, Superseded), (2, Deployed), (3, Failed), (4, PendingUpgrade)], 4, &[2]),
+            (&[(1, Failed), (2, PendingUpgrade)], 2, &[1]),
+            (&[(1, Superseded), (2, Failed), (3, PendingUpgrade)], 3, &[]),
+        ] {
+            assert_eq!(superseded(index, new), expected, "{index:?}");
+        }
     }
 }

@@ -247,11 +247,8 @@ impl Hook {
         self.events.iter().any(|name| name == event.name())
     }
 
-    /// Whether its object is deleted by a policy. Without any, that is before it is made again.
+    /// Whether its object is deleted by a policy.
     pub fn is_deleted(&self, policy: DeletePolicy) -> bool {
-        if self.delete_policies.is_empty() {
-            return policy == DeletePolicy::BeforeCreation;
-        }
         self.delete_policies.iter().any(|name| name == policy.name())
     }
 }
