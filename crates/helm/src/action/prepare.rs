@@ -25,7 +25,7 @@ use crate::values::{self, Values};
 /// A release that is to be.
 pub(super) struct Plan {
     pub(super) release: Release,
-    /// The chart as it was rendered, and the values, by which a release that is the same is known.
+    /// The chart and the values, by which a release that is the same is known.
     of: Option<(Chart, Values)>,
 }
 
@@ -85,7 +85,7 @@ impl Work<'_> {
             revision: u64::from(revision),
             is_upgrade,
         };
-        let rendered = self.render(chart, values.clone(), release, kinds.capabilities()).await?;
+        let rendered = self.render(chart.clone(), values.clone(), release, kinds.capabilities()).await?;
         let mut manifests = rendered.manifests()?;
         self.label(&mut manifests)?;
         let now = self.now();
@@ -118,7 +118,7 @@ impl Work<'_> {
             operator: None,
             rest: serde_json::Map::new(),
         };
-        Ok(Plan { release, of: Some((rendered.chart, values)) })
+        Ok(Plan { release, of: Some((chart, values)) })
     }
 
     /// Rendering is work for a CPU, and may ask the cluster: it has a thread of its own.

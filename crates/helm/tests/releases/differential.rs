@@ -5,6 +5,12 @@ use serde_json::Value;
 use crate::common::{Case, charts, real_helm};
 use crate::side::{Side, Unpacked};
 
+/// Charts on which a version of helm does otherwise than we, and why. One that no longer differs fails.
+const KNOWN: [(&str, &str, &str); 2] = [
+    ("3.17", "kept objects", "it cannot roll back to an object that it has kept; Helm 4 can"),
+    ("3.17", "failing hook", "it leaves hooks behind that succeeded before one failed; Helm 4 deletes them"),
+];
+
 pub(crate) fn cases() -> Vec<Case> {
     charts(include_str!("charts.txt"))
 }
@@ -14,8 +20,9 @@ pub(crate) fn steps(case: &Case) -> Vec<String> {
     case.args.join(" ").split(" / ").map(str::to_owned).collect()
 }
 
-async fn live(case: &Case, version: &str) -> Vec<String> {
-    let Some(program) = real_helm(version) else { return Vec::new() };
+/// What differs; nothing if helm is not at hand.
+async fn live(case: &Case, version: &str) -> Option<Vec<String>> {
+    let program = real_helm(version)?;
     let unpacked = Unpacked::new(case);
     let (theirs, ours) = tokio::join!(Side::start(), Side::start());
     let mut differences = Vec::new();
@@ -28,21 +35,28 @@ async fn live(case: &Case, version: &str) -> Vec<String> {
         let (their, our) = tokio::join!(theirs.objects(), ours.objects());
         compare(&format!("{place}: objects"), &their, &our, &mut differences);
         let (their, our) = tokio::join!(theirs.history(), ours.history());
-        let told = |history: Vec<Value>| history.into_iter().map(failure_apart).collect::<Vec<_>>();
+        let told = |history: Vec<Value>| history.into_iter().map(plainly).collect::<Vec<_>>();
         compare(&format!("{place}: history"), &told(their), &told(our), &mut differences);
     }
-    differences
+    Some(differences)
 }
 
-/// Why something failed is told in other words.
-fn failure_apart(mut release: Value) -> Value {
+/// Why something failed is told in other words, and Helm 3 drops empty lines where Helm 4 and we keep them.
+pub(crate) fn plainly(mut release: Value) -> Value {
+    trim(&mut release["manifest"]);
+    release["hooks"].as_array_mut().into_iter().flatten().for_each(|hook| trim(&mut hook["manifest"]));
     if let Some((before, _)) = release["info"]["description"].as_str().and_then(|text| text.split_once(" failed: ")) {
         release["info"]["description"] = format!("{before} failed").into();
     }
     release
 }
 
-fn compare(place: &str, theirs: &[Value], ours: &[Value], differences: &mut Vec<String>) {
+fn trim(text: &mut Value) {
+    let lines = text.as_str().unwrap_or_default().lines().filter(|line| !line.is_empty());
+    *text = lines.collect::<Vec<_>>().join("\n").into();
+}
+
+pub(crate) fn compare(place: &str, theirs: &[Value], ours: &[Value], differences: &mut Vec<String>) {
     let keyed = |values: &[Value]| -> Value {
         let key = |value: &Value| match value["version"].as_u64() {
             Some(revision) => format!("revision {revision}"),
@@ -77,11 +91,18 @@ fn paths(path: &str, theirs: &Value, ours: &Value, found: &mut Vec<String>) {
 
 async fn all(version: &str) {
     let filter = std::env::var("CASE").unwrap_or_default();
-    let mut differences = Vec::new();
+    let mut wrong = Vec::new();
     for case in cases().iter().filter(|case| case.name.contains(&filter)) {
-        differences.extend(live(case, version).await);
+        let known = KNOWN.iter().any(|(of, name, _)| (*of, *name) == (version, &case.name));
+        match (live(case, version).await, known) {
+            (Some(differences), false) => wrong.extend(differences),
+            (Some(differences), true) if differences.is_empty() => {
+                wrong.push(format!("{}: it is known to differ, and does not", case.name));
+            }
+            _ => {}
+        }
     }
-    assert!(differences.is_empty(), "{}", differences.join("\n\n"));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

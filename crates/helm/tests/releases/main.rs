@@ -6,5 +6,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod crash;
+mod crossing;
 mod differential;
 mod side;

@@ -22,11 +22,10 @@ pub(crate) const RELEASE: &str = "rel";
 
 /// An API with somebody who runs Jobs and Pods.
 pub(crate) struct Side {
-    pub(crate) server: EmbeddedServer,
-    pub(crate) config: Config,
     pub(crate) client: Client,
     home: tempfile::TempDir,
-    _runner: tokio::task::JoinHandle<()>,
+    _server: EmbeddedServer,
+    _runner: tokio::task::JoinSet<()>,
 }
 
 impl Side {
@@ -37,9 +36,11 @@ impl Side {
         std::fs::write(home.path().join("config"), &text).unwrap();
         let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-        let client = Client::try_from(config.clone()).unwrap();
-        let runner = tokio::spawn(run_everything(client.clone()));
-        Self { server, config, client, home, _runner: runner }
+        let client = Client::try_from(config).unwrap();
+        let mut runner = tokio::task::JoinSet::new();
+        runner.spawn(run_kind(client.clone(), kind("batch", "Job", "jobs")));
+        runner.spawn(run_kind(client.clone(), kind("", "Pod", "pods")));
+        Self { client, home, _server: server, _runner: runner }
     }
 
     pub(crate) fn actions(&self) -> Actions {
@@ -48,7 +49,7 @@ impl Side {
 
     /// Does a step with this crate: `upgrade --set a=b`.
     pub(crate) async fn ours(&self, chart: &Chart, step: &str) -> Result<Option<Release>, ActionError> {
-        act(&self.actions(), chart, step).await
+        act(&self.actions(), chart, NAMESPACE, step).await
     }
 
     /// Does a step with real helm: what it printed, or its complaint.
@@ -86,23 +87,22 @@ impl Side {
     /// Everything there is, made comparable.
     pub(crate) async fn objects(&self) -> Vec<Value> {
         let mut found = Vec::new();
-        for (group, version, kind, plural) in [
-            ("", "v1", "Namespace", "namespaces"),
-            ("", "v1", "ConfigMap", "configmaps"),
-            ("", "v1", "Secret", "secrets"),
-            ("", "v1", "Service", "services"),
-            ("", "v1", "ServiceAccount", "serviceaccounts"),
-            ("", "v1", "Pod", "pods"),
-            ("apps", "v1", "Deployment", "deployments"),
-            ("batch", "v1", "Job", "jobs"),
-            ("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles"),
-            ("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings"),
-            ("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions"),
-            ("shop.example.com", "v1", "Bell", "bells"),
-            ("shop.example.com", "v1", "Whistle", "whistles"),
+        for (group, name, plural) in [
+            ("", "Namespace", "namespaces"),
+            ("", "ConfigMap", "configmaps"),
+            ("", "Secret", "secrets"),
+            ("", "Service", "services"),
+            ("", "ServiceAccount", "serviceaccounts"),
+            ("", "Pod", "pods"),
+            ("apps", "Deployment", "deployments"),
+            ("batch", "Job", "jobs"),
+            ("rbac.authorization.k8s.io", "ClusterRole", "clusterroles"),
+            ("rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings"),
+            ("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions"),
+            ("shop.example.com", "Bell", "bells"),
+            ("shop.example.com", "Whistle", "whistles"),
         ] {
-            let kind = GroupVersionKind::gvk(group, version, kind);
-            let resource = ApiResource::from_gvk_with_plural(&kind, plural);
+            let resource = kind(group, name, plural);
             let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
             let Ok(listed) = api.list(&ListParams::default()).await else { continue };
             for item in listed.items {
@@ -126,15 +126,38 @@ pub(crate) fn actions(client: Client) -> Actions {
 }
 
 /// Does a step with this crate.
-pub(crate) async fn act(actions: &Actions, chart: &Chart, step: &str) -> Result<Option<Release>, ActionError> {
-    let mut given = Values::new();
-    let mut options = Options {
-        namespace: NAMESPACE.to_owned(),
+pub(crate) async fn act(
+    actions: &Actions,
+    chart: &Chart,
+    namespace: &str,
+    step: &str,
+) -> Result<Option<Release>, ActionError> {
+    let (verb, given, revision, options) = read(step, namespace);
+    match verb {
+        "install" => actions.install(RELEASE, chart, &given, &options).await.map(Some),
+        "upgrade" => actions.upgrade(RELEASE, chart, &given, &options).await.map(Some),
+        "rollback" => actions.rollback(RELEASE, revision, &options).await.map(Some),
+        "test" => actions.test(RELEASE, &options).await.map(Some),
+        "uninstall" => actions.uninstall(RELEASE, &options).await,
+        other => panic!("no such step: {other}"),
+    }
+}
+
+/// How the tests act if they have no reason to do otherwise.
+pub(crate) fn options(namespace: &str) -> Options {
+    Options {
+        namespace: namespace.to_owned(),
         create_namespace: true,
         prior_values: PriorValues::IfNoneGiven,
         timeout: Duration::from_secs(20),
         ..Options::default()
-    };
+    }
+}
+
+/// A step: its verb, values, revision and options.
+pub(crate) fn read<'a>(step: &'a str, namespace: &str) -> (&'a str, Values, Option<u32>, Options) {
+    let mut given = Values::new();
+    let mut options = options(namespace);
     let mut words = step.split_whitespace();
     let verb = words.next().unwrap();
     let mut revision = None;
@@ -149,24 +172,14 @@ pub(crate) async fn act(actions: &Actions, chart: &Chart, step: &str) -> Result<
             number => revision = Some(number.parse().unwrap()),
         }
     }
-    match verb {
-        "install" => actions.install(RELEASE, chart, &given, &options).await.map(Some),
-        "upgrade" => actions.upgrade(RELEASE, chart, &given, &options).await.map(Some),
-        "rollback" => actions.rollback(RELEASE, revision, &options).await.map(Some),
-        "test" => actions.test(RELEASE, &options).await.map(Some),
-        "uninstall" => actions.uninstall(RELEASE, &options).await,
-        "settle" => actions.settle(RELEASE, &options).await,
-        other => panic!("no such step: {other}"),
-    }
+    (verb, given, revision, options)
+}
+
+pub(crate) fn kind(group: &str, kind: &str, plural: &str) -> ApiResource {
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, "v1", kind), plural)
 }
 
 /// Runs what is there to run: Jobs and Pods end well, unless they are called `fail`.
-async fn run_everything(client: Client) {
-    let jobs = run_kind(client.clone(), ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("batch", "v1", "Job"), "jobs"));
-    let pods = run_kind(client, ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", "Pod"), "pods"));
-    tokio::join!(jobs, pods);
-}
-
 async fn run_kind(client: Client, kind: ApiResource) {
     use futures::StreamExt as _;
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
@@ -187,7 +200,8 @@ async fn run_kind(client: Client, kind: ApiResource) {
                 }
             }
         };
-        if object.data["status"]["conditions"].is_array() || object.data["status"]["phase"] == status["phase"] && kind.kind == "Pod" {
+        let has_ended = object.data["status"]["conditions"].is_array() || object.data["status"]["phase"] == status["phase"];
+        if has_ended && (kind.kind == "Pod" || object.data["status"]["conditions"].is_array()) {
             continue;
         }
         let namespace = object.metadata.namespace.unwrap_or_default();
@@ -196,6 +210,17 @@ async fn run_kind(client: Client, kind: ApiResource) {
         // It may be deleted already.
         let _ = api.patch_status(&name, &PatchParams::default(), &Patch::Merge(json!({"status": status}))).await;
     }
+}
+
+/// What there is in a namespace, made comparable.
+pub(crate) async fn comparable_in(side: &Side, namespace: &str) -> Vec<Value> {
+    let mut found = Vec::new();
+    for resource in [kind("", "ConfigMap", "configmaps"), kind("batch", "Job", "jobs")] {
+        let api: Api<DynamicObject> = Api::namespaced_with(side.client.clone(), namespace, &resource);
+        let listed = api.list(&ListParams::default()).await.unwrap();
+        found.extend(listed.items.into_iter().filter_map(|item| comparable(serde_json::to_value(item).unwrap())));
+    }
+    found
 }
 
 /// An object without what differs between any two APIs; nothing if it is none of the release's doing.
@@ -213,7 +238,7 @@ fn comparable(mut object: Value) -> Option<Value> {
     Some(object)
 }
 
-fn without_times(mut release: Value) -> Value {
+pub(crate) fn without_times(mut release: Value) -> Value {
     without(
         &mut release,
         &["first_deployed", "last_deployed", "deleted", "started_at", "completed_at", "modtime", "schemamodtime", "apply_method"],
