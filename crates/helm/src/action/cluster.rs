@@ -158,8 +158,8 @@ fn union(under: &mut Json, over: &Json) {
 
 /// An object as JSON, with its kind, which members of lists do not carry.
 fn json(object: &DynamicObject, located: &Located) -> Result<Json, ActionError> {
-    let mut json = serde_json::to_value(object)
-        .map_err(|error| ActionError::Manifest(format!("{}: {error}", located.name)))?;
+    let mut json =
+        serde_json::to_value(object).map_err(|error| ActionError::Manifest(format!("{}: {error}", located.name)))?;
     json["apiVersion"] = located.name.api_version.as_str().into();
     json["kind"] = located.name.kind.as_str().into();
     Ok(json)

@@ -130,7 +130,8 @@ impl Work<'_> {
         capabilities: Capabilities,
     ) -> Result<Rendered, ActionError> {
         let now: Timestamp = self.now();
-        let cluster = Live { kinds: Arc::new(self.kinds.clone()), cluster: self.cluster.clone(), handle: Handle::current() };
+        let cluster =
+            Live { kinds: Arc::new(self.kinds.clone()), cluster: self.cluster.clone(), handle: Handle::current() };
         let rendering = tokio::task::spawn_blocking(move || {
             let surroundings = Surroundings { now, random: &SystemRandom, cluster: &cluster };
             render::render(&chart, &values, &release, &capabilities, &surroundings)
@@ -188,7 +189,8 @@ impl Work<'_> {
 
     async fn create_namespace(&self) -> Result<(), ActionError> {
         let name = &self.options.namespace;
-        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"name": name}}});
+        let object =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"name": name}}});
         let reference = ObjectRef::of(&object);
         let namespace: Namespace =
             serde_json::from_value(object).map_err(|error| ActionError::Manifest(error.to_string()))?;
@@ -203,20 +205,6 @@ impl Work<'_> {
             _ => Ok(()),
         }
     }
-
-    /// Makes room in the history for one more. What is installed stays.
-    async fn prune(&self, release: &Release) -> Result<(), ActionError> {
-        if self.options.max_history == 0 {
-            return Ok(());
-        }
-        let index = self.records.index(&release.name).await?;
-        let spare = (index.len() + 1).saturating_sub(self.options.max_history);
-        let old = index.into_iter().filter(|(_, status)| *status != Status::Deployed);
-        for (revision, _) in old.take(spare) {
-            self.records.delete(&release.name, revision).await?;
-        }
-        Ok(())
-    }
 }
 
 fn is_conflict(error: &kube::Error) -> bool {
@@ -224,12 +212,7 @@ fn is_conflict(error: &kube::Error) -> bool {
 }
 
 /// A chart and the values to render it with, considering those of the revision before.
-fn with_prior_values(
-    chart: &Chart,
-    given: &Values,
-    before: &Release,
-    prior: PriorValues,
-) -> (Chart, Values) {
+fn with_prior_values(chart: &Chart, given: &Values, before: &Release, prior: PriorValues) -> (Chart, Values) {
     let mut chart = chart.clone();
     let over_prior = || {
         let mut values = before.config.clone();

@@ -22,6 +22,8 @@ pub(super) struct Work<'a> {
     pub(super) records: Records,
     pub(super) cluster: Cluster,
     pub(super) kinds: Kinds,
+    /// The revisions there were when the action began, oldest first.
+    pub(super) index: Vec<(u32, Status)>,
     clock: &'a super::Clock,
 }
 
@@ -32,8 +34,16 @@ impl<'a> Work<'a> {
             records: actions.records(&options.namespace),
             cluster: actions.cluster(),
             kinds: Kinds::ask(&actions.client).await?,
+            index: Vec::new(),
             clock: &actions.clock,
         })
+    }
+
+    /// Begins an action on a release.
+    pub(super) async fn of(actions: &'a Actions, options: &'a Options, name: &str) -> Result<Self, ActionError> {
+        let mut work = Self::begin(actions, options).await?;
+        work.look(name).await?;
+        Ok(work)
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -109,7 +119,12 @@ impl<'a> Work<'a> {
         self.conclude(&mut release, Status::Failed, "Interrupted, and not resumed".to_owned()).await
     }
 
-    pub(super) async fn conclude(&self, release: &mut Release, status: Status, description: String) -> Result<(), ActionError> {
+    pub(super) async fn conclude(
+        &self,
+        release: &mut Release,
+        status: Status,
+        description: String,
+    ) -> Result<(), ActionError> {
         release.info.status = status;
         release.info.description = description;
         release.pending = Pending::default();
@@ -178,45 +193,6 @@ impl<'a> Work<'a> {
         self.cluster.delete(old).await
     }
 
-    /// What earlier revisions may have left: the objects of the last that was complete, and of those that failed since.
-    /// Also whether some were written by updates.
-    pub(super) async fn objects_before(&self, release: &Release) -> Result<(Vec<Located>, bool), ActionError> {
-        let index = self.records.index(&release.name).await?;
-        let earlier = index.into_iter().rev().filter(|(revision, _)| *revision < release.revision);
-        let mut objects: Vec<Located> = Vec::new();
-        let mut by_update = false;
-        for (revision, status) in earlier {
-            if status == Status::Uninstalled {
-                break;
-            }
-            let Some(old) = self.records.get(&release.name, revision).await? else { continue };
-            by_update |= old.apply_method != super::APPLY_METHOD;
-            for object in object::parse(&old.manifest).map_err(ActionError::Manifest)? {
-                // What the cluster knows no more is gone.
-                let Ok(located) = self.kinds.locate(object, &release.namespace) else { continue };
-                if !objects.iter().any(|known| known.is(&located)) {
-                    objects.push(located);
-                }
-            }
-            if matches!(status, Status::Deployed | Status::Superseded) {
-                break;
-            }
-        }
-        Ok((objects, by_update))
-    }
-
-    /// Marks what was installed as superseded: before the new revision is deployed, so that two never are.
-    async fn supersede(&self, release: &Release) -> Result<(), ActionError> {
-        let index = self.records.index(&release.name).await?;
-        for revision in superseded(&index, release.revision) {
-            if let Some(mut old) = self.records.get(&release.name, revision).await? {
-                old.info.status = Status::Superseded;
-                self.records.update(&old, self.now()).await?;
-            }
-        }
-        Ok(())
-    }
-
     /// Waits for those objects that are not ready yet.
     async fn until_ready(&self, applied: &[(Located, Json)]) -> Result<(), ActionError> {
         let unready = applied.iter().filter(|(_, written)| health::health(written) != Health::Current);
@@ -238,18 +214,6 @@ impl<'a> Work<'a> {
         });
         futures::future::try_join_all(waits).await.map(drop)
     }
-
-}
-
-/// The revisions that a new one takes the place of: what was installed, else what failed right before it.
-fn superseded(index: &[(u32, Status)], new: u32) -> Vec<u32> {
-    let earlier: Vec<(u32, Status)> = index.iter().copied().filter(|(revision, _)| *revision < new).collect();
-    let with = |wanted: Status| earlier.iter().filter(move |(_, status)| *status == wanted).map(|(revision, _)| *revision);
-    if with(Status::Deployed).next().is_some() || with(Status::Superseded).next().is_some() {
-        return with(Status::Deployed).collect();
-    }
-    let last = earlier.last().filter(|(_, status)| *status == Status::Failed);
-    last.map(|(revision, _)| *revision).into_iter().collect()
 }
 
 /// What Helm says of a revision that is done.
@@ -258,24 +222,5 @@ fn completed(release: &Release) -> String {
         Status::PendingUpgrade => "Upgrade complete".to_owned(),
         Status::PendingRollback => release.info.description.clone(),
         _ => "Install complete".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Status::{Deployed, Failed, PendingUpgrade, Superseded};
-    use super::*;
-
-    #[test]
-    fn a_new_revision_takes_the_place_of_another() {
-        for (index, new, expected) in [
-            (&[(1, PendingUpgrade)][..], 1, &[][..]),
-            (&[(1, Deployed), (2, PendingUpgrade)], 2, &[1]),
-            (&[(1, Superseded), (2, Deployed), (3, Failed), (4, PendingUpgrade)], 4, &[2]),
-            (&[(1, Failed), (2, PendingUpgrade)], 2, &[1]),
-            (&[(1, Superseded), (2, Failed), (3, PendingUpgrade)], 3, &[]),
-        ] {
-            assert_eq!(superseded(index, new), expected, "{index:?}");
-        }
     }
 }

@@ -54,12 +54,14 @@ async fn helm_tells_of_our_releases() {
             serde_json::from_str(&printed).unwrap()
         };
         let list = json(&["list"]).await;
-        let told = ["name", "namespace", "revision", "status", "chart"].map(|field| list[0][field].as_str().unwrap().to_owned());
+        let told = ["name", "namespace", "revision", "status", "chart"]
+            .map(|field| list[0][field].as_str().unwrap().to_owned());
         assert_eq!(told, [RELEASE, NAMESPACE, "2", "deployed", "c-1.0.0"]);
         let history = json(&["history", RELEASE]).await;
         let told: Vec<(&Value, &Value)> =
             history.as_array().unwrap().iter().map(|entry| (&entry["status"], &entry["description"])).collect();
-        let expected = [("superseded", "Install complete"), ("deployed", "Upgrade complete")].map(|(a, b)| (a.into(), b.into()));
+        let expected =
+            [("superseded", "Install complete"), ("deployed", "Upgrade complete")].map(|(a, b)| (a.into(), b.into()));
         assert_eq!(told, expected.iter().map(|(a, b): &(Value, Value)| (a, b)).collect::<Vec<_>>());
         let status = json(&["status", RELEASE]).await;
         assert_eq!((&status["version"], &status["info"]["status"]), (&2.into(), &"deployed".into()));

@@ -82,7 +82,11 @@ fn paths(path: &str, theirs: &Value, ours: &Value, found: &mut Vec<String>) {
             }
         }
         (Value::Array(their), Value::Array(our)) if their.len() == our.len() => {
-            their.iter().zip(our).enumerate().for_each(|(index, (a, b))| paths(&format!("{path}/{index}"), a, b, found));
+            their
+                .iter()
+                .zip(our)
+                .enumerate()
+                .for_each(|(index, (a, b))| paths(&format!("{path}/{index}"), a, b, found));
         }
         _ if theirs != ours => found.push(format!("{path}: helm has {theirs}, we have {ours}")),
         _ => {}

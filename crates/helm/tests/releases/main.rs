@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod behaviour;
 #[path = "../common/mod.rs"]
 mod common;
 mod crash;

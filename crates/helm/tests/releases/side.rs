@@ -191,7 +191,8 @@ async fn run_kind(client: Client, kind: ApiResource) {
             "Pod" => json!({"phase": if fails { "Failed" } else { "Succeeded" }}),
             _ => {
                 let at = "2030-01-01T00:00:00Z";
-                let condition = |kind: &str| json!({"type": kind, "status": "True", "lastTransitionTime": at, "reason": "Ran"});
+                let condition =
+                    |kind: &str| json!({"type": kind, "status": "True", "lastTransitionTime": at, "reason": "Ran"});
                 match fails {
                     false => json!({"startTime": at, "completionTime": at, "succeeded": 1,
                                     "conditions": [condition("SuccessCriteriaMet"), condition("Complete")]}),
@@ -200,7 +201,8 @@ async fn run_kind(client: Client, kind: ApiResource) {
                 }
             }
         };
-        let has_ended = object.data["status"]["conditions"].is_array() || object.data["status"]["phase"] == status["phase"];
+        let has_ended =
+            object.data["status"]["conditions"].is_array() || object.data["status"]["phase"] == status["phase"];
         if has_ended && (kind.kind == "Pod" || object.data["status"]["conditions"].is_array()) {
             continue;
         }
@@ -234,14 +236,26 @@ fn comparable(mut object: Value) -> Option<Value> {
     for field in ["uid", "creationTimestamp", "resourceVersion", "managedFields", "generation"] {
         metadata.remove(field);
     }
-    without(&mut object, &["clusterIP", "clusterIPs", "controller-uid", "batch.kubernetes.io/controller-uid", "lastTransitionTime"]);
+    without(
+        &mut object,
+        &["clusterIP", "clusterIPs", "controller-uid", "batch.kubernetes.io/controller-uid", "lastTransitionTime"],
+    );
     Some(object)
 }
 
 pub(crate) fn without_times(mut release: Value) -> Value {
     without(
         &mut release,
-        &["first_deployed", "last_deployed", "deleted", "started_at", "completed_at", "modtime", "schemamodtime", "apply_method"],
+        &[
+            "first_deployed",
+            "last_deployed",
+            "deleted",
+            "started_at",
+            "completed_at",
+            "modtime",
+            "schemamodtime",
+            "apply_method",
+        ],
     );
     release
 }
