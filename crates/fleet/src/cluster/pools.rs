@@ -16,6 +16,7 @@ use capi::{ObjectReference, TemplateMeta};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use kernel::duration::GoDuration;
 use kernel::version::Version;
 use kube::core::{DynamicObject, TypeMeta};
 use kube::{Resource, ResourceExt};
@@ -71,7 +72,10 @@ impl Renderer<'_> {
             version: Some(version.to_string()),
             bootstrap,
             infrastructure_ref: ObjectReference::new(&machine.api_version, &machine.kind, &machine_name),
-            node_drain_timeout: workers.rollout.as_ref().and_then(|rollout| rollout.node_drain_timeout.clone()),
+            node_drain_timeout: workers
+                .rollout
+                .as_ref()
+                .and_then(|rollout| rollout.node_drain_timeout.as_deref().map(as_in_go)),
             ..MachineSpec::default()
         };
         let deployment = self.deployment(&name, workers, spec);
@@ -174,9 +178,9 @@ impl Renderer<'_> {
     }
 
     fn health_check(&self, name: &str, check: &HealthCheck) -> MachineHealthCheck {
-        let timeout = check.unhealthy_timeout.clone().unwrap_or_else(|| UNHEALTHY_TIMEOUT.to_owned());
+        let timeout = as_in_go(check.unhealthy_timeout.as_deref().unwrap_or(UNHEALTHY_TIMEOUT));
         let unhealthy = |status| UnhealthyCondition { type_: "Ready".to_owned(), status, timeout: timeout.clone() };
-        let startup = check.node_startup_timeout.clone().unwrap_or_else(|| NODE_STARTUP_TIMEOUT.to_owned());
+        let startup = as_in_go(check.node_startup_timeout.as_deref().unwrap_or(NODE_STARTUP_TIMEOUT));
         MachineHealthCheck {
             metadata: self.metadata(name),
             spec: MachineHealthCheckSpec {
@@ -219,6 +223,11 @@ fn template_name(name: &str, digest: &str, used: Option<&str>, digest_of: impl F
         }
         _ => name.to_owned(),
     }
+}
+
+/// A length of time as Cluster API gives it back, so that it is seen to be what was asked for.
+fn as_in_go(text: &str) -> String {
+    GoDuration::parse(text).map_or_else(|_| text.to_owned(), |duration| duration.to_string())
 }
 
 #[cfg(test)]
