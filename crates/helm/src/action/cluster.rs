@@ -101,7 +101,7 @@ impl Cluster {
         if let Some(found) = tokio::time::timeout(patience, following).await.unwrap_or(Ok(None))? {
             return Ok(found);
         }
-        Err(ActionError::NotReady { object: located.name.clone(), reason: missing, after: patience })
+        Err(ActionError::NotReady { object: Box::new(located.name.clone()), reason: missing, after: patience })
     }
 
     /// Waits until an object is gone.
@@ -166,7 +166,7 @@ fn json(object: &DynamicObject, located: &Located) -> Result<Json, ActionError> 
 }
 
 fn failed(verb: &'static str, located: &Located) -> impl Fn(kube::Error) -> ActionError {
-    let object = located.name.clone();
+    let object = Box::new(located.name.clone());
     move |error| ActionError::Api { verb, object: object.clone(), source: Box::new(error) }
 }
 

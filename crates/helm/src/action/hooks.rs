@@ -89,7 +89,7 @@ impl Work<'_> {
                 }
                 other => other?,
             };
-            result.map_err(|reason| ActionError::Hook { event, object: object.name.clone(), reason })?;
+            result.map_err(|reason| ActionError::Hook { event, object: Box::new(object.name.clone()), reason })?;
         }
         Ok(())
     }

@@ -75,7 +75,7 @@ impl Kinds {
     pub(super) fn locate(&self, mut object: Json, namespace: &str) -> Result<Located, ActionError> {
         let mut name = ObjectRef::of(&object);
         let Some(served) = self.find(&name.api_version, &name.kind) else {
-            return Err(ActionError::UnknownKind { object: name });
+            return Err(ActionError::UnknownKind { object: Box::new(name) });
         };
         if served.is_namespaced && name.namespace.is_empty() {
             namespace.clone_into(&mut name.namespace);

@@ -191,7 +191,7 @@ impl Work<'_> {
         let name = &self.options.namespace;
         let object =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"name": name}}});
-        let reference = ObjectRef::of(&object);
+        let reference = Box::new(ObjectRef::of(&object));
         let namespace: Namespace =
             serde_json::from_value(object).map_err(|error| ActionError::Manifest(error.to_string()))?;
         let api: Api<Namespace> = Api::all(self.cluster.client.clone());

@@ -210,7 +210,7 @@ impl<'a> Work<'a> {
                 None => Err("it is not there".to_owned()),
             };
             let outcome = self.cluster.until(located, self.options.timeout, ready).await?;
-            outcome.map_err(|reason| ActionError::Unhealthy { object: located.name.clone(), reason })
+            outcome.map_err(|reason| ActionError::Unhealthy { object: Box::new(located.name.clone()), reason })
         });
         futures::future::try_join_all(waits).await.map(drop)
     }

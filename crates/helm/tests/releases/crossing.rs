@@ -33,10 +33,15 @@ async fn take_turns(version: &str, name: &str, helm_begins: bool) -> Vec<String>
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn helm_and_we_take_turns() {
     let mut differences = Vec::new();
-    for version in VERSIONS {
-        for (name, helm_begins) in [("plain", true), ("plain", false), ("hooks", true), ("hooks", false)] {
-            differences.extend(take_turns(version, name, helm_begins).await);
-        }
+    for (version, name, helm_begins) in [
+        ("4.2", "plain", true),
+        ("4.2", "plain", false),
+        ("4.2", "hooks", false),
+        ("3.17", "plain", true),
+        ("3.17", "plain", false),
+        ("3.17", "hooks", true),
+    ] {
+        differences.extend(take_turns(version, name, helm_begins).await);
     }
     assert!(differences.is_empty(), "{}", differences.join("\n\n"));
 }

@@ -2,7 +2,7 @@
 //!
 //! `charts.txt` has charts with the steps of their lives. Where `scripts/tools` has not brought helm, its part is skipped.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
 mod behaviour;
 #[path = "../common/mod.rs"]
