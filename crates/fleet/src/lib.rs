@@ -10,6 +10,7 @@
 //! Every controller here observes, lets a pure planner decide, acts, and reports. None knows an infrastructure: what a
 //! provider wants is rendered by the crate `providers`, what a node's operating system wants by `machine-os`.
 
+pub mod addon;
 mod blockers;
 mod bootstrap;
 pub mod cluster;

@@ -26,6 +26,15 @@ const MARGIN: Duration = Duration::from_secs(10);
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
+/// Which objects of a kind are followed, and how much of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Selection {
+    /// Label selector.
+    pub(crate) labels: Option<String>,
+    /// Only their metadata.
+    pub(crate) metadata_only: bool,
+}
+
 /// Takes in what is told.
 pub(crate) trait Listener<K>: Send + Sync {
     /// An object as it is, in a list or after a change.
@@ -37,7 +46,7 @@ pub(crate) trait Listener<K>: Send + Sync {
 }
 
 /// Tells all objects of a kind and their changes, until it is dropped.
-pub(crate) async fn follow<K>(client: Client, kind: K::DynamicType, listener: &dyn Listener<K>)
+pub(crate) async fn follow<K>(client: Client, kind: K::DynamicType, of: Selection, listener: &dyn Listener<K>)
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
@@ -45,8 +54,8 @@ where
     let mut wait = FIRST_WAIT;
     loop {
         let outcome = match since.as_mut() {
-            None => Box::pin(list(&client, &kind, listener)).await.map(|revision| since = Some(revision)),
-            Some(since) => watch(&client, &kind, listener, since).await,
+            None => Box::pin(list(&client, &kind, &of, listener)).await.map(|revision| since = Some(revision)),
+            Some(since) => watch(&client, &kind, &of, listener, since).await,
         };
         match outcome {
             Ok(()) => wait = FIRST_WAIT,
@@ -63,14 +72,21 @@ where
 }
 
 /// Tells all objects there are; gives back the revision that holds for.
-async fn list<K>(client: &Client, kind: &K::DynamicType, listener: &dyn Listener<K>) -> Result<String, Error>
+async fn list<K>(
+    client: &Client,
+    kind: &K::DynamicType,
+    of: &Selection,
+    listener: &dyn Listener<K>,
+) -> Result<String, Error>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
-    let mut params = ListParams::default().limit(PAGE);
+    let mut params = ListParams { label_selector: of.labels.clone(), ..ListParams::default().limit(PAGE) };
     let mut named = BTreeSet::new();
     loop {
-        let request = Request::new(K::url_path(kind, None)).list(&params).map_err(Error::BuildRequest)?;
+        let asked = Request::new(K::url_path(kind, None));
+        let request = if of.metadata_only { asked.list_metadata(&params) } else { asked.list(&params) };
+        let request = request.map_err(Error::BuildRequest)?;
         let page: ObjectList<K> = client.request(request).await?;
         for object in page.items {
             named.insert(Key::of(&object));
@@ -90,6 +106,7 @@ where
 async fn watch<K>(
     client: &Client,
     kind: &K::DynamicType,
+    of: &Selection,
     listener: &dyn Listener<K>,
     since: &mut String,
 ) -> Result<(), Error>
@@ -98,7 +115,7 @@ where
 {
     let chance = RandomState::new().hash_one(&since) % u64::from(LASTING);
     let seconds = LASTING + u32::try_from(chance).unwrap_or(0);
-    let mut body = Box::pin(open::<K>(client, kind, since, seconds)).await?;
+    let mut body = Box::pin(open::<K>(client, kind, of, since, seconds)).await?;
     let silence = Duration::from_secs(seconds.into()) + MARGIN;
     let mut rest = Vec::new();
     while let Ok(Some(frame)) = tokio::time::timeout(silence, body.frame()).await {
@@ -112,9 +129,18 @@ where
 }
 
 /// Begins a watch.
-async fn open<K: Resource>(client: &Client, kind: &K::DynamicType, since: &str, seconds: u32) -> Result<Body, Error> {
-    let params = WatchParams { timeout: Some(seconds), bookmarks: true, ..WatchParams::default() };
-    let request = Request::new(K::url_path(kind, None)).watch(&params, since).map_err(Error::BuildRequest)?;
+async fn open<K: Resource>(
+    client: &Client,
+    kind: &K::DynamicType,
+    of: &Selection,
+    since: &str,
+    seconds: u32,
+) -> Result<Body, Error> {
+    let label_selector = of.labels.clone();
+    let params = WatchParams { timeout: Some(seconds), bookmarks: true, label_selector, ..WatchParams::default() };
+    let asked = Request::new(K::url_path(kind, None));
+    let request = if of.metadata_only { asked.watch_metadata(&params, since) } else { asked.watch(&params, since) };
+    let request = request.map_err(Error::BuildRequest)?;
     let response = client.send(request.map(Body::from)).await?;
     if response.status().is_success() {
         return Ok(response.into_body());
@@ -249,7 +275,7 @@ mod tests {
         let (sender, mut said) = mpsc::unbounded_channel();
         let listener = Said(sender);
         let client = Client::new(service, "default");
-        tokio::spawn(async move { follow(client, (), &listener).await });
+        tokio::spawn(async move { follow(client, (), Selection::default(), &listener).await });
         for expected in ["+a", "+b", "2 at 5", "+a", "-b", "+c", "1 at 5", "0 at 5"] {
             assert_eq!(said.recv().await.unwrap(), expected);
         }

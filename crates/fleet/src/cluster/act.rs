@@ -109,6 +109,7 @@ impl ClusterController {
             Object::Deployment(object) => self.write(&self.deployments, *object).await,
             Object::HealthCheck(object) => self.write(&self.checks, *object).await,
             Object::Allocation(object) => self.write(&self.allocations, *object).await,
+            Object::Addon(object) => self.write(&self.addons, *object).await,
             Object::ConfigTemplate(object) => {
                 let known = self.config_templates.get(&Key::of(&*object));
                 if known.is_some_and(|known| digest_of(&*known) == digest_of(&*object)) {
@@ -168,7 +169,17 @@ impl ClusterController {
             Kind::Addon => {
                 let namespace = observed.cluster.namespace().unwrap_or_default();
                 let api: Api<TenantAddon> = self.applier.api(&namespace);
-                self.remove(&api, self.addons.get(&Key::new(namespace, name)).as_deref()).await
+                let Some(addon) = self.addons.get(&Key::new(namespace, name)) else { return Ok(()) };
+                if addon.annotations().get(names::UNWANTED).is_none() {
+                    // Said before it is deleted: a part of the platform would be held otherwise.
+                    let body = json!({"metadata": {"uid": addon.uid(), "annotations": {names::UNWANTED: "true"}}});
+                    match api.patch(name, &PatchParams::default(), &Patch::Merge(&body)).await {
+                        Ok(written) => self.addons.wrote(written),
+                        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                self.remove(&api, Some(&*addon)).await
             }
             Kind::HealthCheck => {
                 let api: Api<MachineHealthCheck> = self.applier.api(&internals);
