@@ -78,7 +78,7 @@ impl ClusterController {
         };
         // Few at a time, and none for long: a cluster that does not answer must not keep the others waiting.
         let Ok(_turn) = self.clearing.try_acquire() else { return Ok(false) };
-        let cleared = async { contents::clear(&contents::client(&kubeconfig.0).await?).await };
+        let cleared = async { contents::clear(&contents::client(&kubeconfig.0, Some(contents::PATIENCE)).await?).await };
         let left = match tokio::time::timeout(CLEARED_WITHIN, cleared).await {
             Ok(Ok(left)) => left,
             Ok(Err(failure)) => return Err(Failure { retry: Retry::Backoff, reason: "TenantUnreachable", ..failure }),

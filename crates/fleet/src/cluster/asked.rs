@@ -11,7 +11,7 @@ use super::resolve::Wanted;
 
 /// Paths of values that Butler sets by itself, whatever the catalogue lets users set.
 pub(crate) const BUTLERS_VALUES: &[&str] =
-    &["kubeProxyReplacement", "k8sServiceHost", "k8sServicePort", "ipam", "addresses", "url", "branch", "path", "secret"];
+    &["kubeProxyReplacement", "k8sServiceHost", "k8sServicePort", "ipam", "addresses", "url", "branch", "path", "secretRef"];
 /// The addon with the addresses that MetalLB hands out: objects of kinds that come with MetalLB.
 const ADDRESSES: &str = "metallb-addresses";
 /// The addon with the repository that Flux follows.
@@ -144,7 +144,7 @@ fn repository(place: &GitRepository) -> Asked {
     let path = place.path.clone().unwrap_or_else(|| "./".to_owned());
     let mut values = object(json!({"url": place.url, "branch": place.branch, "path": path}));
     if let Some(secret) = &place.secret_ref {
-        values.insert("secret".to_owned(), json!(secret.name));
+        values.insert("secretRef".to_owned(), json!({"name": secret.name}));
     }
     Asked { addon: REPOSITORY.to_owned(), version: None, values }
 }
