@@ -15,15 +15,20 @@
 //!   time, randomness, the cluster that `lookup` asks. The engine is our own, because templates change the maps they share,
 //!   and because errors are compared too (docs/adr/0011).
 //! - [`manifest`] takes apart what was printed: documents in the order Helm installs them, hooks with their weights, notes.
+//! - [`release`] has Helm's records of releases, [`action`] installs, upgrades, rolls back and removes them, [`health`] tells
+//!   whether objects have become what they should be.
 //! - [`semver`] knows versions and ranges as charts write them.
 //!
 //! Where Helm 3 and Helm 4 differ, this is Helm 4. `tests/` compares every function and dozens of charts with both.
 //!
-//! This crate knows no cluster, no registry and no Butler kind; it touches the disk only to read the chart it was pointed
-//! at. Charts are hostile: nothing here panics, recursion and work are bounded, and a budget ends what would not end.
+//! This crate knows no Butler kind; it touches the disk only to read the chart it was pointed at, and a cluster only in
+//! [`release`] and [`action`]. Charts are hostile: nothing here panics, recursion and work are bounded, and a budget ends what would not end.
 
+pub mod action;
 pub mod chart;
+pub mod health;
 pub mod manifest;
+pub mod release;
 pub mod render;
 pub mod semver;
 mod template;

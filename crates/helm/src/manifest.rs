@@ -99,6 +99,12 @@ impl Manifests {
         Ok(())
     }
 
+    /// All documents that are no hooks, as records have them.
+    pub fn manifest(&self) -> String {
+        let print = |document: &Document| format!("---\n# Source: {}\n{}\n", document.source, document.text);
+        self.documents.iter().map(print).collect()
+    }
+
     /// All documents as `helm template` prints them.
     pub fn printed(&self, with_crds: bool) -> String {
         let print = |source: &str, text: &str| format!("---\n# Source: {source}\n{text}\n");

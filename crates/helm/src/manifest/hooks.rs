@@ -58,28 +58,56 @@ pub(super) enum Annotated {
     Unknown,
 }
 
+impl Event {
+    const ALL: [Self; 9] = [
+        Self::PreInstall,
+        Self::PostInstall,
+        Self::PreDelete,
+        Self::PostDelete,
+        Self::PreUpgrade,
+        Self::PostUpgrade,
+        Self::PreRollback,
+        Self::PostRollback,
+        Self::Test,
+    ];
+
+    /// What annotations and records call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PreInstall => "pre-install",
+            Self::PostInstall => "post-install",
+            Self::PreDelete => "pre-delete",
+            Self::PostDelete => "post-delete",
+            Self::PreUpgrade => "pre-upgrade",
+            Self::PostUpgrade => "post-upgrade",
+            Self::PreRollback => "pre-rollback",
+            Self::PostRollback => "post-rollback",
+            Self::Test => "test",
+        }
+    }
+}
+
+impl DeletePolicy {
+    const ALL: [Self; 3] = [Self::Succeeded, Self::Failed, Self::BeforeCreation];
+
+    /// What annotations and records call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Succeeded => "hook-succeeded",
+            Self::Failed => "hook-failed",
+            Self::BeforeCreation => "before-hook-creation",
+        }
+    }
+}
+
 fn event(name: &str) -> Option<Event> {
-    Some(match name {
-        "pre-install" => Event::PreInstall,
-        "post-install" => Event::PostInstall,
-        "pre-delete" => Event::PreDelete,
-        "post-delete" => Event::PostDelete,
-        "pre-upgrade" => Event::PreUpgrade,
-        "post-upgrade" => Event::PostUpgrade,
-        "pre-rollback" => Event::PreRollback,
-        "post-rollback" => Event::PostRollback,
-        "test" | "test-success" => Event::Test,
-        _ => return None,
-    })
+    // What Helm 2 called it.
+    let name = if name == "test-success" { "test" } else { name };
+    Event::ALL.into_iter().find(|event| event.name() == name)
 }
 
 fn policy(name: &str) -> Option<DeletePolicy> {
-    Some(match name {
-        "hook-succeeded" => DeletePolicy::Succeeded,
-        "hook-failed" => DeletePolicy::Failed,
-        "before-hook-creation" => DeletePolicy::BeforeCreation,
-        _ => return None,
-    })
+    DeletePolicy::ALL.into_iter().find(|policy| policy.name() == name)
 }
 
 pub(super) fn annotated(annotations: &BTreeMap<String, String>) -> Annotated {

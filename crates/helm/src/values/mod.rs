@@ -31,7 +31,7 @@ pub fn from_yaml(text: &str) -> Result<Values, String> {
 }
 
 /// Makes every number the float that Helm reads.
-fn floats(json: &mut Json) {
+pub(crate) fn floats(json: &mut Json) {
     match json {
         Json::Number(number) => {
             if let Some(float) = number.as_f64().and_then(serde_json::Number::from_f64) {

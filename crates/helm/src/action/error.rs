@@ -1,0 +1,213 @@
+//! Why an action failed, and whether trying again makes sense.
+
+use std::time::Duration;
+
+use super::object::ObjectRef;
+use crate::manifest::Event;
+use crate::release::{RecordError, RecordsError};
+use crate::render::RenderError;
+
+/// Why an action failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ActionError {
+    /// The name is none that Helm takes.
+    #[error("{0:?} is no name of a release: up to 53 letters, digits, dashes and dots, none of these two at an end")]
+    BadName(String),
+    /// The chart cannot be rendered with these values.
+    #[error(transparent)]
+    Render(#[from] RenderError),
+    /// What was rendered, or what a record has, is no object.
+    #[error("the manifest cannot be read: {0}")]
+    Manifest(String),
+    /// There is a release of this name.
+    #[error("release {0} is there already: upgrade or uninstall it")]
+    NameInUse(String),
+    /// There is no release of this name, or not this revision of it.
+    #[error("release {0} is not there")]
+    NotFound(String),
+    /// Somebody else is at work on the release.
+    #[error(
+        "somebody else is at work on release {name} ({status} since {since}): wait for them, or delete the record of revision {revision} if they are gone"
+    )]
+    Busy {
+        /// The release.
+        name: String,
+        /// Its pending revision.
+        revision: u32,
+        /// What it is about.
+        status: &'static str,
+        /// Since when.
+        since: String,
+    },
+    /// Records cannot be read or written.
+    #[error(transparent)]
+    Records(#[from] RecordsError),
+    /// The cluster knows no such kind.
+    #[error("{object}: the cluster knows no kind {} of {}: install what defines it first", .object.kind, .object.api_version)]
+    UnknownKind {
+        /// What is of that kind.
+        object: ObjectRef,
+    },
+    /// Objects are there and belong to somebody else.
+    #[error("{}: they exist and are not of this release; delete them, or take ownership", .0.join(", "))]
+    Owned(Vec<String>),
+    /// The API refused something, or could not be reached.
+    #[error("cannot {verb} {object}: {}", told(.object, .source))]
+    Api {
+        /// What was to be done.
+        verb: &'static str,
+        /// With what.
+        object: ObjectRef,
+        /// Why it was not.
+        source: Box<kube::Error>,
+    },
+    /// The API cannot be asked what it can.
+    #[error("cannot ask the cluster what it can: {}", answer(.0))]
+    Discovery(Box<kube::Error>),
+    /// A hook failed.
+    #[error("the {} hook {object} failed: {reason}", .event.name())]
+    Hook {
+        /// When it ran.
+        event: Event,
+        /// Its object.
+        object: ObjectRef,
+        /// What it says.
+        reason: String,
+    },
+    /// Something did not become what it should in time.
+    #[error("after {} s {object} is not ready: {reason}", .after.as_secs())]
+    NotReady {
+        /// Which object.
+        object: ObjectRef,
+        /// What is missing.
+        reason: String,
+        /// How long it had.
+        after: Duration,
+    },
+    /// Something will not become what it should.
+    #[error("{object} failed: {reason}")]
+    Unhealthy {
+        /// Which object.
+        object: ObjectRef,
+        /// What it says.
+        reason: String,
+    },
+    /// The action failed, and what it did was taken back.
+    #[error("{cause}; {}", match .to { Some(to) => format!("went back to revision {to}"), None => "uninstalled again".to_owned() })]
+    TakenBack {
+        /// The revision that holds again, if there is one.
+        to: Option<u32>,
+        /// Why.
+        #[source]
+        cause: Box<ActionError>,
+    },
+    /// The action failed, and what it did could not be taken back.
+    #[error("{cause}; and it could not be taken back: {why}")]
+    NotTakenBack {
+        /// Why it failed.
+        #[source]
+        cause: Box<ActionError>,
+        /// Why that could not be taken back.
+        why: Box<ActionError>,
+    },
+    /// There is nothing to go back to.
+    #[error("release {0} has no revision to go back to")]
+    NoEarlier(String),
+    /// Rendering was cut short.
+    #[error("rendering was cut short: {0}")]
+    Interrupted(String),
+}
+
+impl ActionError {
+    /// Whether the same action fails again until somebody changes chart, values or cluster.
+    pub fn is_final(&self) -> bool {
+        match self {
+            Self::BadName(_)
+            | Self::Render(_)
+            | Self::Manifest(_)
+            | Self::NameInUse(_)
+            | Self::NotFound(_)
+            | Self::UnknownKind { .. }
+            | Self::Owned(_)
+            | Self::NoEarlier(_) => true,
+            Self::Records(RecordsError::Record { .. }) => true,
+            Self::Records(RecordsError::Api { source, .. }) | Self::Discovery(source) | Self::Api { source, .. } => {
+                is_refusal(source)
+            }
+            Self::TakenBack { cause, .. } | Self::NotTakenBack { cause, .. } => cause.is_final(),
+            Self::Busy { .. }
+            | Self::Hook { .. }
+            | Self::NotReady { .. }
+            | Self::Unhealthy { .. }
+            | Self::Interrupted(_) => false,
+        }
+    }
+
+    /// What it is, in one word that programs can match.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::BadName(_) => "BadName",
+            Self::Render(RenderError::Schema(_) | RenderError::Values(_)) => "ValuesRefused",
+            Self::Render(RenderError::KubeVersion { .. }) => "KubernetesVersion",
+            Self::Render(_) => "RenderFailed",
+            Self::Manifest(_) => "BadManifest",
+            Self::NameInUse(_) => "NameInUse",
+            Self::NotFound(_) => "NotInstalled",
+            Self::Busy { .. } => "Busy",
+            Self::Records(RecordsError::Record { source: RecordError::TooLarge { .. }, .. }) => "RecordTooLarge",
+            Self::Records(RecordsError::Record { .. }) => "BadRecord",
+            Self::UnknownKind { .. } => "UnknownKind",
+            Self::Owned(_) => "OwnedByOthers",
+            Self::Records(RecordsError::Api { source, .. }) | Self::Discovery(source) | Self::Api { source, .. } => {
+                match source.as_ref() {
+                    kube::Error::Api(status) if status.code == 403 => "Forbidden",
+                    kube::Error::Api(status) if status.code == 409 => "Conflict",
+                    _ if is_refusal(source) => "Refused",
+                    _ => "Unreachable",
+                }
+            }
+            Self::Hook { .. } => "HookFailed",
+            Self::NotReady { .. } => "NotReady",
+            Self::Unhealthy { .. } => "Unhealthy",
+            Self::TakenBack { cause, .. } | Self::NotTakenBack { cause, .. } => cause.reason(),
+            Self::NoEarlier(_) => "NothingToGoBackTo",
+            Self::Interrupted(_) => "Interrupted",
+        }
+    }
+
+    /// Whether the API was not there or not itself, so that the same step is worth another try.
+    pub(super) fn is_outage(&self) -> bool {
+        match self {
+            Self::Records(RecordsError::Api { source, .. }) | Self::Discovery(source) | Self::Api { source, .. } => {
+                match source.as_ref() {
+                    kube::Error::Api(status) => status.code == 429 || status.code >= 500,
+                    _ => true,
+                }
+            }
+            Self::Interrupted(_) => true,
+            _ => false,
+        }
+    }
+}
+
+fn is_refusal(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if matches!(status.code, 400 | 405 | 413 | 415 | 422))
+}
+
+/// What the API said. Of Secrets only which fields it was about: it repeats values.
+fn told(object: &ObjectRef, error: &kube::Error) -> String {
+    let kube::Error::Api(status) = error else { return answer(error) };
+    if object.kind != "Secret" || !is_refusal(error) {
+        return status.message.clone();
+    }
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let fields: Vec<&str> = causes.map(|cause| cause.field.as_str()).filter(|field| !field.is_empty()).collect();
+    if fields.is_empty() { "it is not valid".to_owned() } else { format!("{} is not valid", fields.join(", ")) }
+}
+
+fn answer(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        _ => "the API cannot be reached".to_owned(),
+    }
+}

@@ -1,0 +1,90 @@
+//! Removing a release.
+
+use super::cluster::Leaving;
+use super::error::ActionError;
+use super::kinds::Located;
+use super::object;
+use super::work::Work;
+use super::{Actions, Options, left_pending};
+use crate::manifest::{Event, uninstall_order};
+use crate::release::{Pending, Release, Status};
+
+impl Actions {
+    /// Removes a release: its objects, unless they say that they are kept, and its records, unless these are. Nothing if
+    /// there is none. What is still pending is not finished first.
+    pub async fn uninstall(&self, name: &str, options: &Options) -> Result<Option<Release>, ActionError> {
+        let work = Work::begin(self, options).await?;
+        let last = match left_pending(&work, name).await? {
+            Some(pending) => Some(pending),
+            None => work.records.last(name).await?,
+        };
+        let Some(mut release) = last else { return Ok(None) };
+        if release.info.status == Status::Uninstalled {
+            work.forget(&release).await?;
+            return Ok(Some(release));
+        }
+        if release.info.status != Status::Uninstalling {
+            release.info.status = Status::Uninstalling;
+            release.info.deleted = Some(work.now());
+            release.info.description = "Deletion in progress (or silently failed)".to_owned();
+            release.pending = Pending::default();
+            work.records.update(&release, work.now()).await?;
+        }
+        work.finish_uninstall(release).await.map(Some)
+    }
+}
+
+impl Work<'_> {
+    /// Does what is left of a removal.
+    pub(super) async fn finish_uninstall(&self, mut release: Release) -> Result<Release, ActionError> {
+        if release.pending.event != Event::PostDelete.name() {
+            self.hooks(&mut release, Event::PreDelete).await?;
+            self.remove_all(&release).await?;
+        }
+        self.hooks(&mut release, Event::PostDelete).await?;
+        if self.options.keep_history {
+            self.conclude(&mut release, Status::Uninstalled, "Uninstallation complete".to_owned()).await?;
+        } else {
+            release.info.status = Status::Uninstalled;
+            self.forget(&release).await?;
+        }
+        Ok(release)
+    }
+
+    async fn remove_all(&self, release: &Release) -> Result<(), ActionError> {
+        let parsed = object::parse(&release.manifest).map_err(ActionError::Manifest)?;
+        // What the cluster knows no more is gone.
+        let located = parsed.into_iter().filter_map(|object| self.kinds.locate(object, &release.namespace).ok());
+        let mut objects: Vec<Located> = located.collect();
+        let index = self.records.index(&release.name).await?;
+        if index.iter().any(|(_, status)| *status == Status::Deployed) {
+            // It failed, and what it was to replace is still there.
+            let (before, _) = self.objects_before(release).await?;
+            let only_before = before.into_iter().filter(|old| !objects.iter().any(|object| object.is(old)));
+            let only_before: Vec<Located> = only_before.collect();
+            objects.extend(only_before);
+        }
+        objects.sort_by(|a, b| uninstall_order(&a.name.kind, &b.name.kind));
+        let mut leaving = Vec::new();
+        for object in &objects {
+            if self.remove(release, object).await? == Leaving::OnItsWay {
+                leaving.push(object);
+            }
+        }
+        for object in leaving.into_iter().filter(|_| self.options.wait) {
+            self.cluster.until_gone(object, self.options.timeout).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes all records, the newest last: so a removal that is cut short is still seen.
+    async fn forget(&self, release: &Release) -> Result<(), ActionError> {
+        if self.options.keep_history {
+            return Ok(());
+        }
+        for (revision, _) in self.records.index(&release.name).await? {
+            self.records.delete(&release.name, revision).await?;
+        }
+        Ok(())
+    }
+}
