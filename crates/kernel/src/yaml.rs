@@ -17,6 +17,13 @@ pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
     serde_saphyr::from_str_with_options(text, reading()).map_err(|error| YamlError(error.to_string()))
 }
 
+/// Reads one document that is large by nature, an index for instance. Its bytes are bounded by whoever calls.
+pub fn from_large_str<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
+    let mut options = reading();
+    options.budget = serde_saphyr::budget! { max_events: 100_000_000, max_nodes: 50_000_000 };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| YamlError(error.to_string()))
+}
+
 /// Reads the first document of a stream and takes no notice of others. None is null.
 pub fn first_from_str<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
     let documents =

@@ -46,6 +46,8 @@ pub trait Addon: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned +
     fn told(&self) -> Option<&AddonInstallStatus>;
     /// The TenantCluster it goes to; nothing where that is the management cluster.
     fn cluster(&self) -> Option<Key>;
+    /// Whether it goes to tenant clusters.
+    fn is_tenants() -> bool;
     /// The API it is written through.
     fn api(client: &Client, namespace: &str) -> Api<Self>;
 }
@@ -76,6 +78,10 @@ impl Addon for TenantAddon {
         Some(Key::new(self.namespace().unwrap_or_default(), self.spec.cluster_ref.name.clone()))
     }
 
+    fn is_tenants() -> bool {
+        true
+    }
+
     fn api(client: &Client, namespace: &str) -> Api<Self> {
         within(client, namespace)
     }
@@ -104,6 +110,10 @@ impl Addon for ManagementAddon {
 
     fn cluster(&self) -> Option<Key> {
         None
+    }
+
+    fn is_tenants() -> bool {
+        false
     }
 
     fn api(client: &Client, _: &str) -> Api<Self> {

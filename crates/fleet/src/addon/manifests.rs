@@ -10,6 +10,8 @@ use super::values::at;
 
 /// The name under which manifests stand in their chart.
 const NAME: &str = "manifests.yaml";
+/// Annotation of a chart of manifests: digest of what it renders to.
+pub(crate) const DIGEST: &str = "butler.butlerlabs.dev/digest";
 /// Versions of charts are of one form, those of manifests are not.
 const UNVERSIONED: &str = "0.0.0";
 
@@ -19,7 +21,7 @@ pub(crate) fn chart(title: &str, version: &str, documents: &str) -> Result<Chart
         "apiVersion": "v2", "name": title, "appVersion": version,
         "version": if Version::parse(version).is_ok() { version } else { UNVERSIONED },
         // Other documents of the same version are another chart.
-        "annotations": {"butler.butlerlabs.dev/digest": fingerprint(&json!(documents))},
+        "annotations": {DIGEST: fingerprint(&json!(documents))},
     });
     let file = |name: &str, content: String| File { name: name.to_owned(), content: content.into_bytes() };
     Chart::from_files(vec![

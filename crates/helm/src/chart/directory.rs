@@ -11,7 +11,8 @@ const MAX_FILES: usize = 10_000;
 /// What one file may have, as in archives.
 const MAX_FILE: u64 = 5 << 20;
 
-pub(super) fn read(root: &Path) -> Result<Vec<File>, ChartError> {
+/// The files of a chart, by name.
+pub(crate) fn read(root: &Path) -> Result<Vec<File>, ChartError> {
     let rules = fs::read_to_string(root.join(".helmignore")).unwrap_or_default();
     let reading =
         Reading { root: root.canonicalize().map_err(|error| unreadable(root, error))?, rules: Rules::new(&rules) };

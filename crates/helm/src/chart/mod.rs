@@ -1,7 +1,7 @@
 //! Charts: what they are made of, and reading them.
 
 mod archive;
-mod directory;
+pub(crate) mod directory;
 mod files;
 mod ignore;
 mod metadata;

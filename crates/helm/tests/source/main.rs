@@ -1,0 +1,65 @@
+//! Charts from repositories, registries and directories, honest ones and others, all of them in this process.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+
+mod directory;
+mod registry;
+mod repository;
+mod server;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use helm::source::{Access, ChartRef, Fetched, Limits, Mirror, SourceError, Sources};
+
+/// The archive of a small chart.
+pub(crate) fn chart(name: &str, version: &str) -> Vec<u8> {
+    let mut archive = tar::Builder::new(Vec::new());
+    let metadata = format!("apiVersion: v2\nname: {name}\nversion: {version}\n");
+    for (path, content) in [("Chart.yaml", metadata.as_str()), ("templates/a.yaml", "kind: ConfigMap\n")] {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        header.set_cksum();
+        archive.append_data(&mut header, format!("{name}/{path}"), content.as_bytes()).unwrap();
+    }
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&archive.into_inner().unwrap()).unwrap();
+    packed.finish().unwrap()
+}
+
+pub(crate) fn sha256(content: &[u8]) -> String {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, content);
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(crate) fn wanted(repository: &str, name: &str, version: &str) -> ChartRef {
+    ChartRef { repository: repository.to_owned(), name: name.to_owned(), version: version.to_owned(), digest: None }
+}
+
+pub(crate) fn login(user: &str, password: &str) -> Access {
+    Access { username: Some(user.to_owned()), password: Some(password.to_owned().into()), ..Access::default() }
+}
+
+/// Limits in which an index is asked for every time, and servers are given up soon.
+pub(crate) fn strict() -> Limits {
+    Limits { index_age: Duration::ZERO, ..Limits::default() }
+}
+
+pub(crate) fn sources(cache: &Path) -> Sources {
+    Sources::with_limits(cache.to_owned(), Vec::new(), strict())
+}
+
+pub(crate) fn mirrored(cache: &Path, prefix: &str, with: &str) -> Sources {
+    let mirror = Mirror { prefix: prefix.to_owned(), with: with.to_owned() };
+    Sources::with_limits(cache.to_owned(), vec![mirror], strict())
+}
+
+/// Name and version of what was fetched, or the reason and the words of the complaint.
+pub(crate) fn told(outcome: Result<Fetched, SourceError>) -> String {
+    match outcome {
+        Ok(fetched) => format!("{} {}", fetched.chart.name(), fetched.version),
+        Err(error) => format!("{}{}: {error}", error.reason(), if error.is_final() { "!" } else { "" }),
+    }
+}
