@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use pki::Secret;
 use serde::Deserialize;
 
-use super::cache::digest;
+use super::cache::sha256;
 
 /// How a repository is entered.
 #[derive(Clone, Default)]
@@ -67,7 +67,7 @@ impl Access {
     /// credentials is not shown to those without.
     pub(super) fn fingerprint(&self) -> String {
         let password = self.password.as_ref().map(Secret::expose);
-        digest(format!("{:?} {password:?} {:?} {:?}", self.username, self.docker_config, self.ca).as_bytes())
+        sha256(format!("{:?} {password:?} {:?} {:?}", self.username, self.docker_config, self.ca).as_bytes())
     }
 
     fn docker_login(&self, host: &str, path: &str) -> Option<Login> {

@@ -44,8 +44,8 @@ fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// SHA-256 as hex.
-pub(super) fn digest(bytes: &[u8]) -> String {
+/// SHA-256 as hex, as indexes have it.
+pub fn sha256(bytes: &[u8]) -> String {
     hex(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, bytes).as_ref())
 }
 
@@ -67,12 +67,12 @@ impl Cache {
     /// The content with a digest, if it is here and whole.
     pub(super) fn blob(&self, digest: &str) -> Option<Vec<u8>> {
         let content = fs::read(self.blob_path(&as_digest(digest)?)).ok()?;
-        (self::digest(&content) == digest).then_some(content)
+        (sha256(&content) == digest).then_some(content)
     }
 
     /// Keeps content; its digest.
     pub(super) fn keep(&self, content: &[u8]) -> io::Result<String> {
-        let digest = digest(content);
+        let digest = sha256(content);
         let path = self.blob_path(&digest);
         if self.blob(&digest).is_none() {
             self.write(&path, content)?;
@@ -102,7 +102,7 @@ impl Cache {
     }
 
     fn record_path(&self, key: &str) -> PathBuf {
-        self.root.join("records").join(digest(key.as_bytes()))
+        self.root.join("records").join(sha256(key.as_bytes()))
     }
 
     fn write(&self, path: &Path, content: &[u8]) -> io::Result<()> {

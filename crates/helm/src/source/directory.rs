@@ -8,7 +8,7 @@ use url::Url;
 
 use super::error::Fault;
 use super::index::{Entry, Index, choose, sorted};
-use super::{Archive, ChartRef, Found, Inner, blocking, cache, chain, check_digest};
+use super::{Archive, ChartRef, Found, Inner, blocking, chain, check_digest, sha256};
 use crate::chart::{Chart, ChartError, File, directory};
 
 impl Inner {
@@ -64,7 +64,7 @@ fn look(path: &Path, wanted: &ChartRef, index_limit: usize, archive_limit: usize
     }
     let (version, file) = choose(&candidates, |(version, _)| version, &wanted.version)?;
     let bytes = read_bounded(file, archive_limit)?;
-    Ok(Looked::Found(Found::Archive(Archive { digest: cache::digest(&bytes), bytes, version: version.clone() })))
+    Ok(Looked::Found(Found::Archive(Archive { digest: sha256(&bytes), bytes, version: version.clone() })))
 }
 
 fn files(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
@@ -87,7 +87,7 @@ fn indexed(folder: &Path, entry: &Entry, wanted: &ChartRef, limit: usize) -> Res
         return Err(Fault::Broken(format!("its index points out of the directory: {url}")));
     }
     let bytes = read_bounded(&folder.join(relative), limit)?;
-    let digest = cache::digest(&bytes);
+    let digest = sha256(&bytes);
     check_digest(entry.digest.as_deref(), &digest, "the index of the repository")?;
     Ok(Looked::Found(Found::Archive(Archive { bytes, digest, version: entry.version.clone() })))
 }
@@ -107,8 +107,8 @@ fn unpacked(path: &Path, wanted: &ChartRef) -> Result<Found, Fault> {
 
 /// The digest of files and their names.
 fn digest_of(files: &[File]) -> String {
-    let each = files.iter().map(|file| format!("{} {}\n", cache::digest(&file.content), file.name));
-    cache::digest(each.collect::<String>().as_bytes())
+    let each = files.iter().map(|file| format!("{} {}\n", sha256(&file.content), file.name));
+    sha256(each.collect::<String>().as_bytes())
 }
 
 /// A file that may not have more bytes than this.

@@ -6,11 +6,11 @@ use bytes::Bytes;
 use http::StatusCode;
 use url::Url;
 
-use super::cache::{self, Record};
+use super::cache::Record;
 use super::error::Fault;
 use super::http::Request;
 use super::location::authority;
-use super::{Access, Inner, blocking, check_digest};
+use super::{Access, Inner, blocking, check_digest, sha256};
 
 /// A file that is wanted.
 #[derive(Clone)]
@@ -64,7 +64,7 @@ impl Inner {
         match self.ask(wish, known.as_ref().and_then(|(record, _)| record.etag.as_deref())).await {
             Ok(Some((content, etag))) => {
                 if let Some((told, teller)) = &wish.digest {
-                    check_digest(Some(told), &cache::digest(&content), teller)?;
+                    check_digest(Some(told), &sha256(&content), teller)?;
                 }
                 (wish.check)(&content)?;
                 self.remember(key, content, etag).await

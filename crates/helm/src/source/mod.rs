@@ -36,6 +36,7 @@ use crate::chart::Chart;
 use crate::semver::Version;
 pub use access::Access;
 use cache::Cache;
+pub use cache::sha256;
 pub use error::{Fault, SourceError};
 use flights::Flights;
 use location::Location;
@@ -217,7 +218,7 @@ impl Inner {
                 return Err(Fault::Address("a file is fetched from https:// or file://".to_owned()));
             }
         };
-        check_digest(digest, &cache::digest(&bytes), "what was asked for")?;
+        check_digest(digest, &sha256(&bytes), "what was asked for")?;
         Ok(bytes)
     }
 }

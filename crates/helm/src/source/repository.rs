@@ -10,7 +10,7 @@ use super::document::Wish;
 use super::error::Fault;
 use super::index::{Entry, Index};
 use super::location::Location;
-use super::{Access, Archive, ChartRef, Inner, blocking, check_digest, directory, mirror};
+use super::{Access, Archive, ChartRef, Inner, blocking, check_digest, directory, mirror, sha256};
 
 impl Inner {
     /// The archive that a repository has for a wish.
@@ -88,7 +88,7 @@ impl Inner {
                 return Ok(Archive { version: entry.version.clone(), ..found });
             }
         };
-        let digest = cache::digest(&bytes);
+        let digest = sha256(&bytes);
         check_digest(told.as_deref(), &digest, "the index of the repository")?;
         Ok(Archive { bytes, digest, version: entry.version.clone() })
     }

@@ -11,7 +11,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use helm::source::{Access, ChartRef, Fetched, Limits, Mirror, SourceError, Sources};
+use helm::source::{Access, ChartRef, Fetched, Limits, Mirror, SourceError, Sources, sha256};
 
 /// The archive of a small chart.
 pub(crate) fn chart(name: &str, version: &str) -> Vec<u8> {
@@ -27,11 +27,6 @@ pub(crate) fn chart(name: &str, version: &str) -> Vec<u8> {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(&archive.into_inner().unwrap()).unwrap();
     packed.finish().unwrap()
-}
-
-pub(crate) fn sha256(content: &[u8]) -> String {
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, content);
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 pub(crate) fn wanted(repository: &str, name: &str, version: &str) -> ChartRef {
