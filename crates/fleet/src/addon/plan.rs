@@ -281,10 +281,12 @@ fn what_is_there(observed: &Observed) -> Wanted {
     there
 }
 
+/// Whether it is on its way there, or to something else.
 fn on_its_way(observed: &Observed) -> AddonPhase {
-    match observed.before.installed_version {
-        Some(_) => AddonPhase::Upgrading,
-        None => AddonPhase::Installing,
+    match observed.before.phase {
+        Some(AddonPhase::Installed | AddonPhase::Degraded | AddonPhase::Upgrading) => AddonPhase::Upgrading,
+        Some(AddonPhase::Failed) if observed.before.installed_version.is_some() => AddonPhase::Upgrading,
+        _ => AddonPhase::Installing,
     }
 }
 

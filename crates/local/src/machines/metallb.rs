@@ -8,7 +8,7 @@ use ipnet::{IpAddrRange, IpNet, Ipv4AddrRange, Ipv6AddrRange};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::api::{Patch, PatchParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
-use kube::{Api, ResourceExt};
+use kube::Api;
 use runtime::{Failure, Key, Metrics, Next, Queue, Reconcile, Watched};
 use serde_json::{Value, json};
 use tokio::task::AbortHandle;
