@@ -109,9 +109,22 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
         _machines: machines::start(&watches, &tenants, Arc::clone(&clock), metrics.clone(), data_centre),
         _workloads: runs_workloads.then(|| workloads::start(&watches, Arc::clone(&clock), metrics.clone(), volumes)),
         _network: network::start(&watches, Arc::clone(&clock), &metrics, balancing),
-        _fleet: fleet::start(&watches, &clock, &metrics),
+        _fleet: fleet::start(&watches, &clock, &metrics, addons(data).await?),
         _steward: steward(&watches, &metrics, &steward_settings, &drivers),
         _agent: agent::start(&watches, clock, &metrics, node, programs),
+    })
+}
+
+/// The built-in catalogue, and the charts that stand in for the public ones: nothing is fetched from anywhere.
+async fn addons(data: &DataDir) -> Result<fleet::addon::Settings> {
+    let repository = data.path().join("charts");
+    let (place, address) = (repository.clone(), format!("file://{}", repository.display()));
+    let written = tokio::task::spawn_blocking(move || charts::write_repository(&place)).await?;
+    written.with_context(|| format!("cannot write {}", repository.display()))?;
+    Ok(fleet::addon::Settings {
+        cache: data.path().join("chart-cache"),
+        mirrors: charts::mirrors(&address),
+        definitions: charts::definitions(),
     })
 }
 

@@ -5,11 +5,14 @@
 //!        ▲                                          (Cluster API, Steward and a provider do the rest)
 //!        │ defaults, access, addresses
 //!   Team, ButlerConfig, ProviderConfig, NetworkPool
+//!
+//!   TenantCluster ──▶ TenantAddon, ManagementAddon ──▶ Helm releases on the cluster (crate `helm`)
 //! ```
 //!
 //! Every controller here observes, lets a pure planner decide, acts, and reports. None knows an infrastructure: what a
 //! provider wants is rendered by the crate `providers`, what a node's operating system wants by `machine-os`.
 
+pub mod addon;
 mod blockers;
 mod bootstrap;
 pub mod cluster;
@@ -19,11 +22,13 @@ pub mod provider_config;
 pub mod team;
 mod time;
 
+use addon::AddonController;
+use butler_api::butler::{ManagementAddon, TenantAddon};
 use runtime::{Clock, Metrics, Watches};
 use tokio::task::JoinSet;
 
 /// Starts every controller of this crate. They run until what is given back is dropped.
-pub fn start(watches: &Watches, clock: &Clock, metrics: &Metrics) -> JoinSet<()> {
+pub fn start(watches: &Watches, clock: &Clock, metrics: &Metrics, addons: addon::Settings) -> JoinSet<()> {
     let parts = || (watches.clone(), Clock::clone(clock), metrics.clone());
     let mut tasks = JoinSet::new();
     let (watches, clock, metrics) = parts();
@@ -34,5 +39,10 @@ pub fn start(watches: &Watches, clock: &Clock, metrics: &Metrics) -> JoinSet<()>
     tasks.spawn(provider_config::ProviderConfigController::run(watches, clock, metrics));
     let (watches, clock, metrics) = parts();
     tasks.spawn(network::NetworkPoolController::run(watches, clock, metrics));
+    let (watches, clock, metrics) = parts();
+    tasks.spawn(addon::keep(watches.client().clone(), addons.definitions.clone()));
+    tasks.spawn(AddonController::<TenantAddon>::run(watches, clock, metrics, addons.clone()));
+    let (watches, clock, metrics) = parts();
+    tasks.spawn(AddonController::<ManagementAddon>::run(watches, clock, metrics, addons));
     tasks
 }

@@ -16,6 +16,12 @@ pub const RECEIPT: &str = "butler.butlerlabs.dev/receipt";
 /// Annotation that lets a cluster go although nobody can say what was made inside: load balancers and volumes stay behind.
 pub const ABANDON_CONTENTS: &str = "butler.butlerlabs.dev/abandon-contents";
 
+/// Annotation on an addon that nobody asks for any more: it may go although it is a part of the platform.
+pub const UNWANTED: &str = "butler.butlerlabs.dev/unwanted";
+
+/// Label on every object of an addon, on the cluster it is installed on: name of the addon object.
+pub const ADDON: &str = "butler.butlerlabs.dev/addon";
+
 /// The namespace of a cluster's internals, which its team has no business in.
 pub fn internals(cluster: &TenantCluster) -> String {
     let uid: String = cluster.uid().unwrap_or_default().chars().filter(|c| *c != '-').take(8).collect();
@@ -45,6 +51,11 @@ pub(crate) fn kubeconfig(cluster: &str) -> String {
 /// The kubeconfig of those who only look, in the team's namespace.
 pub fn viewer_kubeconfig(cluster: &str) -> String {
     format!("{cluster}-kubeconfig-viewer")
+}
+
+/// An addon that a cluster asks for.
+pub(crate) fn addon(cluster: &str, addon: &str) -> String {
+    format!("{cluster}-{addon}")
 }
 
 /// Labels of everything that is made for a cluster.

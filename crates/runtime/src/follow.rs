@@ -32,6 +32,15 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// A watch that ends sooner than this and tells nothing has not been one.
 const SHORTEST: Duration = Duration::from_secs(1);
 
+/// Which objects of a kind are followed, and how much of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Selection {
+    /// Label selector.
+    pub(crate) labels: Option<String>,
+    /// Only their metadata.
+    pub(crate) metadata_only: bool,
+}
+
 /// Takes in what is told.
 pub(crate) trait Listener<K>: Send + Sync {
     /// An object as it is, in a list or after a change.
@@ -47,7 +56,7 @@ pub(crate) trait Listener<K>: Send + Sync {
 }
 
 /// Tells all objects of a kind and their changes, until it is dropped.
-pub(crate) async fn follow<K>(client: Client, kind: K::DynamicType, listener: &dyn Listener<K>)
+pub(crate) async fn follow<K>(client: Client, kind: K::DynamicType, of: Selection, listener: &dyn Listener<K>)
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
@@ -57,11 +66,11 @@ where
     loop {
         let begun = Instant::now();
         let outcome = match since.as_mut() {
-            None => Box::pin(list(&client, &kind, &mut reader)).await.map(|revision| {
+            None => Box::pin(list(&client, &kind, &of, &mut reader)).await.map(|revision| {
                 since = Some(revision);
                 true
             }),
-            Some(since) => watch(&client, &kind, &mut reader, since).await,
+            Some(since) => watch(&client, &kind, &of, &mut reader, since).await,
         };
         match outcome {
             Ok(has_told) if has_told || begun.elapsed() >= SHORTEST => {
@@ -157,15 +166,21 @@ impl<K: Resource + DeserializeOwned> Reader<'_, K> {
 }
 
 /// Tells all objects there are; gives back the revision that holds for.
-async fn list<K>(client: &Client, kind: &K::DynamicType, reader: &mut Reader<'_, K>) -> Result<String, Error>
+async fn list<K>(
+    client: &Client,
+    kind: &K::DynamicType,
+    of: &Selection,
+    reader: &mut Reader<'_, K>,
+) -> Result<String, Error>
 where
     K: Resource + DeserializeOwned,
 {
-    let mut params = ListParams::default().limit(PAGE);
+    let mut params = ListParams { label_selector: of.labels.clone(), ..ListParams::default().limit(PAGE) };
     let mut named = BTreeSet::new();
     loop {
-        let request = Request::new(K::url_path(kind, None)).list(&params).map_err(Error::BuildRequest)?;
-        let page: Page = client.request(request).await?;
+        let asked = Request::new(K::url_path(kind, None));
+        let request = if of.metadata_only { asked.list_metadata(&params) } else { asked.list(&params) };
+        let page: Page = client.request(request.map_err(Error::BuildRequest)?).await?;
         for raw in page.items {
             let (key, _, object) = reader.read(&raw)?;
             named.insert(key);
@@ -187,6 +202,7 @@ where
 async fn watch<K>(
     client: &Client,
     kind: &K::DynamicType,
+    of: &Selection,
     reader: &mut Reader<'_, K>,
     since: &mut String,
 ) -> Result<bool, Error>
@@ -195,7 +211,7 @@ where
 {
     let chance = RandomState::new().hash_one(&since) % u64::from(LASTING);
     let seconds = LASTING + u32::try_from(chance).unwrap_or(0);
-    let mut body = Box::pin(open::<K>(client, kind, since, seconds)).await?;
+    let mut body = Box::pin(open::<K>(client, kind, of, since, seconds)).await?;
     let silence = Duration::from_secs(seconds.into()) + MARGIN;
     let (mut rest, mut has_told) = (Vec::new(), false);
     while let Ok(Some(frame)) = tokio::time::timeout(silence, body.frame()).await {
@@ -209,9 +225,18 @@ where
 }
 
 /// Begins a watch.
-async fn open<K: Resource>(client: &Client, kind: &K::DynamicType, since: &str, seconds: u32) -> Result<Body, Error> {
-    let params = WatchParams { timeout: Some(seconds), bookmarks: true, ..WatchParams::default() };
-    let request = Request::new(K::url_path(kind, None)).watch(&params, since).map_err(Error::BuildRequest)?;
+async fn open<K: Resource>(
+    client: &Client,
+    kind: &K::DynamicType,
+    of: &Selection,
+    since: &str,
+    seconds: u32,
+) -> Result<Body, Error> {
+    let label_selector = of.labels.clone();
+    let params = WatchParams { timeout: Some(seconds), bookmarks: true, label_selector, ..WatchParams::default() };
+    let asked = Request::new(K::url_path(kind, None));
+    let request = if of.metadata_only { asked.watch_metadata(&params, since) } else { asked.watch(&params, since) };
+    let request = request.map_err(Error::BuildRequest)?;
     let response = client.send(request.map(Body::from)).await?;
     if response.status().is_success() {
         return Ok(response.into_body());
@@ -311,7 +336,7 @@ mod tests {
         });
         let (sender, said) = mpsc::unbounded_channel();
         let client = Client::new(service, "default");
-        tokio::spawn(async move { follow(client, (), &Said(sender)).await });
+        tokio::spawn(async move { follow(client, (), Selection::default(), &Said(sender)).await });
         said
     }
 

@@ -6,14 +6,14 @@ use std::fmt::Debug;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use kube::core::{ApiResource, DynamicObject};
+use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
 use kube::{Client, Resource, ResourceExt};
 use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use crate::follow::{self, follow};
+use crate::follow::{self, Selection, follow};
 use crate::{Key, Queue};
 
 /// What a process watches. Whoever asks for a kind shares one stream and one copy with everybody else. Clones share all.
@@ -24,6 +24,8 @@ pub struct Watches {
 
 struct Shared {
     client: Client,
+    /// Label selector of what is watched.
+    labels: Option<String>,
     kinds: Mutex<HashMap<Name, Kind>>,
 }
 
@@ -33,6 +35,8 @@ enum Name {
     Typed(TypeId),
     /// Path and version of a kind without a type.
     Dynamic(String),
+    /// The same, of which only the metadata is watched.
+    Metadata(String),
 }
 
 struct Kind {
@@ -44,7 +48,13 @@ struct Kind {
 impl Watches {
     /// Watches through this client.
     pub fn new(client: Client) -> Self {
-        Self { shared: Arc::new(Shared { client, kinds: Mutex::default() }) }
+        Self { shared: Arc::new(Shared { client, labels: None, kinds: Mutex::default() }) }
+    }
+
+    /// Watches only objects with these labels.
+    pub fn labelled(client: Client, selector: &str) -> Self {
+        let labels = Some(selector.to_owned());
+        Self { shared: Arc::new(Shared { client, labels, kinds: Mutex::default() }) }
     }
 
     /// The client it watches through.
@@ -57,16 +67,21 @@ impl Watches {
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     {
-        self.watch(Name::Typed(TypeId::of::<K>()), ())
+        self.watch(Name::Typed(TypeId::of::<K>()), (), false)
     }
 
     /// All objects of a kind that has no type, watched from the first asking on. Where the kind is not served, its copy
     /// stays empty until it is.
     pub fn of_kind(&self, kind: &ApiResource) -> Watched<DynamicObject> {
-        self.watch(Name::Dynamic(format!("{}/{}", kind.api_version, kind.plural)), kind.clone())
+        self.watch(Name::Dynamic(format!("{}/{}", kind.api_version, kind.plural)), kind.clone(), false)
     }
 
-    fn watch<K>(&self, name: Name, kind: K::DynamicType) -> Watched<K>
+    /// The same, but only the metadata of the objects.
+    pub fn metadata_of(&self, kind: &ApiResource) -> Watched<PartialObjectMeta<DynamicObject>> {
+        self.watch(Name::Metadata(format!("{}/{}", kind.api_version, kind.plural)), kind.clone(), true)
+    }
+
+    fn watch<K>(&self, name: Name, kind: K::DynamicType, metadata_only: bool) -> Watched<K>
     where
         K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
         K::DynamicType: Send + Sync,
@@ -81,7 +96,8 @@ impl Watches {
         let state = copy.state.subscribe();
         let client = self.shared.client.clone();
         let following = Following { copy: Arc::clone(&copy) };
-        let task = tokio::spawn(async move { follow(client, kind, &following).await }).abort_handle();
+        let selection = Selection { labels: self.shared.labels.clone(), metadata_only };
+        let task = tokio::spawn(async move { follow(client, kind, selection, &following).await }).abort_handle();
         let watched: Arc<dyn Any + Send + Sync> = Arc::clone(&copy) as _;
         kinds.insert(name, Kind { watched, state, task });
         Watched { copy }
@@ -165,6 +181,11 @@ impl<K: Resource + Clone + 'static> Watched<K> {
     pub async fn is_served(&self) -> bool {
         let mut state = self.copy.state.subscribe();
         state.wait_for(|state| *state != State::Unknown).await.is_ok_and(|state| *state == State::Complete)
+    }
+
+    /// Whether it has been complete once.
+    pub fn is_synced(&self) -> bool {
+        *self.copy.state.borrow() == State::Complete
     }
 
     /// One object.

@@ -62,6 +62,8 @@ pub struct TenantAddonSpec {
     pub depends_on: Vec<LocalRef>,
     /// What happens to objects that were changed or deleted behind its back; the catalogue's when left out, else Repair.
     pub drift_policy: Option<DriftPolicy>,
+    /// What happens when an upgrade fails; Rollback when left out.
+    pub on_upgrade_failure: Option<UpgradeFailurePolicy>,
     /// Stops Butler from changing it.
     pub paused: Option<bool>,
 }
@@ -101,6 +103,8 @@ pub struct ManagementAddonSpec {
     pub values: Option<Raw>,
     /// What happens to objects that were changed or deleted behind its back; the catalogue's when left out, else Repair.
     pub drift_policy: Option<DriftPolicy>,
+    /// What happens when an upgrade fails; Rollback when left out.
+    pub on_upgrade_failure: Option<UpgradeFailurePolicy>,
     /// Stops Butler from changing it.
     pub paused: Option<bool>,
 }
@@ -133,6 +137,16 @@ pub struct HelmChart {
 
 fn yes() -> bool {
     true
+}
+
+string_enum! {
+    /// What happens when an upgrade fails.
+    pub enum UpgradeFailurePolicy {
+        /// The revision that was there before is put back.
+        Rollback = "Rollback",
+        /// What was changed stays as it is, for somebody to look at.
+        Keep = "Keep",
+    }
 }
 
 string_enum! {

@@ -52,6 +52,8 @@ pub struct ButlerConfigSpec {
     pub default_team_limits: Option<DefaultTeamLimits>,
     /// Chart versions of addons that name none.
     pub default_addon_versions: Option<AddonVersions>,
+    /// Where the charts of addons come from.
+    pub addons: Option<AddonSettings>,
     /// Requests and limits of hosted control planes that set none.
     pub default_control_plane_resources: Option<ControlPlaneResources>,
     /// NTP servers of nodes whose cluster and provider name none.
@@ -167,6 +169,31 @@ pub struct AddonVersions {
     /// Of VictoriaMetrics.
     #[schemars(length(max = 64))]
     pub victoriametrics: Option<String>,
+}
+
+/// Where the charts of addons come from.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AddonSettings {
+    /// Places that are asked instead of repositories; the longest prefix that fits counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["prefix"]))]
+    pub mirrors: Vec<ChartMirror>,
+}
+
+/// A place that is asked instead of repositories.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChartMirror {
+    /// What the addresses of the repositories begin with, for example https://helm.cilium.io.
+    #[schemars(length(min = 1, max = 2048))]
+    pub prefix: String,
+    /// What stands in its place: https://, oci:// or file://.
+    #[schemars(length(max = 2048), extend("x-kubernetes-validations" = rules::rule(
+        "self.matches('^(https?|oci|file)://.+')", "mirrors.with must begin with https://, http://, oci:// or file://",
+    )))]
+    pub with: String,
 }
 
 /// Where node images come from.

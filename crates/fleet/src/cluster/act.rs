@@ -81,7 +81,8 @@ impl ClusterController {
         };
         // Few at a time, and none for long: a cluster that does not answer must not keep the others waiting.
         let Ok(_turn) = self.clearing.try_acquire() else { return Ok(false) };
-        let cleared = async { contents::clear(&contents::client(&kubeconfig.0).await?).await };
+        let cleared =
+            async { contents::clear(&contents::client(&kubeconfig.0, Some(contents::PATIENCE)).await?).await };
         let left = match tokio::time::timeout(CLEARED_WITHIN, cleared).await {
             Ok(Ok(left)) => left,
             Ok(Err(failure)) => return Err(Failure { retry: Retry::Backoff, reason: "TenantUnreachable", ..failure }),
@@ -108,7 +109,8 @@ impl ClusterController {
         let Some(invitation) = renewed else { return Ok(false) };
         let token = invitation.token();
         let written = async {
-            let secrets: Api<Secret> = Api::namespaced(contents::client(&kubeconfig.0).await?, "kube-system");
+            let client = contents::client(&kubeconfig.0, Some(contents::PATIENCE)).await?;
+            let secrets: Api<Secret> = Api::namespaced(client, "kube-system");
             let params = PatchParams::apply(MANAGER).force();
             secrets.patch(&token.name_any(), &params, &Patch::Apply(&token)).await.map_err(Failure::from)
         };
@@ -150,6 +152,7 @@ impl ClusterController {
             Object::Deployment(object) => self.write(&self.deployments, *object).await,
             Object::HealthCheck(object) => self.write(&self.checks, *object).await,
             Object::Allocation(object) => self.write(&self.allocations, *object).await,
+            Object::Addon(object) => self.write(&self.addons, *object).await,
             Object::ConfigTemplate(object) => {
                 let known = self.config_templates.get(&Key::of(&*object));
                 if known.is_some_and(|known| digest_of(&*known) == digest_of(&*object)) {
@@ -209,7 +212,17 @@ impl ClusterController {
             Kind::Addon => {
                 let namespace = observed.cluster.namespace().unwrap_or_default();
                 let api: Api<TenantAddon> = self.applier.api(&namespace);
-                self.remove(&api, self.addons.get(&Key::new(namespace, name)).as_deref()).await
+                let Some(addon) = self.addons.get(&Key::new(namespace, name)) else { return Ok(()) };
+                if addon.annotations().get(names::UNWANTED).is_none() {
+                    // Said before it is deleted: a part of the platform would be held otherwise.
+                    let body = json!({"metadata": {"uid": addon.uid(), "annotations": {names::UNWANTED: "true"}}});
+                    match api.patch(name, &PatchParams::default(), &Patch::Merge(&body)).await {
+                        Ok(written) => self.addons.wrote(written),
+                        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                self.remove(&api, Some(&*addon)).await
             }
             Kind::HealthCheck => {
                 let api: Api<MachineHealthCheck> = self.applier.api(&internals);

@@ -1,113 +1,243 @@
-//! Addons of a cluster, as far as the cluster itself waits for them.
+//! Addons of a cluster: what its spec asks for becomes TenantAddons, which the cluster waits for.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use butler_api::butler::TenantAddon;
-use butler_api::butler::addon_install::AddonPhase;
-use butler_api::butler::tenant_cluster::{
-    CniProvider, IngressProvider, LoadBalancerProvider, MonitoringProvider, StorageProvider, TenantAddons,
-};
-use butler_api::shared::{Blocker, BlockerOwner};
-use kube::ResourceExt;
+use butler_api::butler::addon_install::{AddonPhase, TenantAddonSpec};
+use butler_api::butler::butler_config::AddonVersions;
+use butler_api::butler::tenant_cluster::{AddonState, ManagedBy, ManagementMode, ObservedAddon};
+use butler_api::names::labels;
+use butler_api::shared::{Blocker, BlockerOwner, LocalRef, Raw};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Resource, ResourceExt};
 
+use super::asked::{Asked, asked};
 use super::observed::Observed;
+use super::plan::{Kind, Step};
+use super::remaining::Remaining;
+use super::render::Object;
 use super::resolve::Wanted;
 use crate::blockers::{blocker, waiting};
+use crate::names;
 
-/// Whether every addon of the cluster is installed.
-pub(crate) fn are_installed(observed: &Observed, wanted: &Wanted) -> bool {
-    let installed = |addon: &Arc<TenantAddon>| phase_of(addon) == Some(AddonPhase::Installed);
-    asked(&wanted.spec.addons).is_empty() && observed.addons.iter().all(installed)
+/// Where API servers answer when nobody says.
+const DEFAULT_PORT: i32 = 6443;
+
+/// What to do for a cluster's addons, and how far they are.
+#[derive(Default)]
+pub(crate) struct Addons {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) blockers: Vec<Blocker>,
+    /// Every addon the cluster asks for is installed, and runs.
+    pub(crate) are_installed: bool,
+    pub(crate) remaining: Remaining,
 }
 
-/// What addons wait for, once it is their turn.
-pub(crate) fn blockers(observed: &Observed, wanted: &Wanted, is_their_turn: bool) -> Vec<Blocker> {
-    if !is_their_turn {
+/// Makes what the spec asks for, removes what it no longer asks for, and reads how far they are.
+pub(crate) fn addons(observed: &Observed, wanted: &Wanted) -> Addons {
+    let mut found = Addons { are_installed: true, ..Addons::default() };
+    if !is_butlers(wanted) {
+        return found;
+    }
+    let desired = desired(observed, wanted);
+    // Without an address nothing can be said of the pod network yet.
+    found.are_installed = endpoint(observed).is_some();
+    for addon in &desired {
+        let name = addon.name_any();
+        let known = observed.addons.iter().find(|known| known.name_any() == name);
+        let is_installed = known.is_some_and(|known| is_up(known) && !is_changed(known, addon));
+        found.are_installed &= is_installed;
+        match known {
+            Some(known) if !is_owned(observed, known) => found.blockers.push(taken(&name)),
+            // It comes back once it is gone.
+            Some(known) if known.metadata.deletion_timestamp.is_some() => found.blockers.push(not_installed(known)),
+            Some(known) if is_changed(known, addon) => {
+                found.remaining.unasked.push(format!("{name}: change it"));
+                found.steps.push(Step::Apply(Box::new(Object::Addon(Box::new(addon.clone())))));
+            }
+            Some(known) => {
+                found.steps.push(Step::Apply(Box::new(Object::Addon(Box::new(addon.clone())))));
+                if !is_installed {
+                    found.blockers.push(not_installed(known));
+                }
+                if !is_up(known) && phase_of(known) != Some(AddonPhase::Degraded) {
+                    found.remaining.underway.push(format!("{name}: install it"));
+                }
+            }
+            None => {
+                found.remaining.unasked.push(format!("{name}: install it"));
+                found.steps.push(Step::Apply(Box::new(Object::Addon(Box::new(addon.clone())))));
+            }
+        }
+    }
+    for known in observed.addons.iter().filter(|known| is_owned(observed, known)) {
+        let name = known.name_any();
+        if !desired.iter().any(|addon| addon.name_any() == name) {
+            found.remaining.underway.push(format!("{name}: remove it"));
+            found.steps.push(Step::Delete(Kind::Addon, name));
+        }
+    }
+    found
+}
+
+/// The TenantAddons a cluster should have, as far as can be said now.
+fn desired(observed: &Observed, wanted: &Wanted) -> Vec<TenantAddon> {
+    rendered(observed, wanted, endpoint(observed))
+}
+
+/// The TenantAddons a cluster will have.
+pub(crate) fn foreseen(observed: &Observed, wanted: &Wanted) -> Vec<TenantAddon> {
+    if !is_butlers(wanted) {
         return Vec::new();
     }
-    let asked = asked(&wanted.spec.addons);
-    let mut blockers = Vec::new();
-    if !asked.is_empty() {
-        blockers.push(Blocker {
-            evidence: asked.iter().map(|field| format!("spec.addons.{field} asks for one")).collect(),
-            ..blocker(
-                "AddonsUnsupported",
-                "the addons of spec.addons cannot be installed yet",
-                BlockerOwner::User,
-                "remove them from spec.addons and install them by hand, or wait for a later release",
-            )
-        });
-    }
-    let missing = observed.addons.iter().filter(|addon| phase_of(addon) != Some(AddonPhase::Installed));
-    blockers.extend(missing.map(|addon| not_installed(addon)));
-    blockers
+    let unknown = || ("(the cluster's address)".to_owned(), DEFAULT_PORT);
+    rendered(observed, wanted, Some(endpoint(observed).unwrap_or_else(unknown)))
 }
 
+/// Where the cluster's API answers.
+fn endpoint(observed: &Observed) -> Option<(String, i32)> {
+    let endpoint = observed.capi.as_ref()?.spec.control_plane_endpoint.as_ref()?;
+    (!endpoint.host.is_empty()).then(|| (endpoint.host.clone(), endpoint.port))
+}
+
+fn rendered(observed: &Observed, wanted: &Wanted, endpoint: Option<(String, i32)>) -> Vec<TenantAddon> {
+    let platform = observed.platform.as_ref().and_then(|platform| platform.spec.default_addon_versions.clone());
+    asked(wanted, endpoint).into_iter().map(|asked| render(observed, wanted, platform.as_ref(), asked)).collect()
+}
+
+/// How the addons fare, for the cluster's status.
+pub(crate) fn states(observed: &Observed) -> Vec<ObservedAddon> {
+    let state = |addon: &Arc<TenantAddon>| {
+        let status = addon.status.clone().unwrap_or_default();
+        let state = match status.phase {
+            None | Some(AddonPhase::Pending) => AddonState::Pending,
+            Some(AddonPhase::Installing | AddonPhase::Upgrading) => AddonState::Installing,
+            Some(AddonPhase::Installed) => AddonState::Healthy,
+            Some(AddonPhase::Degraded | AddonPhase::Uninstalling) => AddonState::Degraded,
+            Some(AddonPhase::Failed) => AddonState::Failed,
+        };
+        ObservedAddon {
+            name: addon.spec.addon.clone().unwrap_or_else(|| addon.name_any()),
+            version: status.installed_version,
+            status: state,
+            managed_by: Some(ManagedBy::Butler),
+            message: status.message.filter(|_| state != AddonState::Healthy),
+        }
+    };
+    observed.addons.iter().map(state).collect()
+}
+
+/// Whether Butler decides about the cluster's contents.
+fn is_butlers(wanted: &Wanted) -> bool {
+    wanted.spec.management_policy.as_ref().is_none_or(|policy| policy.mode == ManagementMode::Active)
+}
+
+fn render(observed: &Observed, wanted: &Wanted, platform: Option<&AddonVersions>, asked: Asked) -> TenantAddon {
+    let cluster = &observed.cluster;
+    let mut labels: BTreeMap<String, String> = names::labels_of(cluster, wanted.chosen.team.as_deref());
+    labels.insert(labels::ADDON_DEFINITION.to_owned(), asked.addon.clone());
+    let usual = platform.and_then(|platform| version_of(platform, &asked.addon));
+    let version = asked.version.filter(|version| !version.is_empty()).or(usual);
+    let mut addon = TenantAddon::new(
+        &names::addon(&observed.name(), &asked.addon),
+        TenantAddonSpec {
+            cluster_ref: LocalRef { name: observed.name() },
+            addon: Some(asked.addon),
+            version,
+            values: (!asked.values.is_empty()).then_some(Raw(asked.values)),
+            ..TenantAddonSpec::default()
+        },
+    );
+    addon.metadata = ObjectMeta {
+        name: addon.metadata.name,
+        namespace: cluster.namespace(),
+        labels: Some(labels),
+        owner_references: Some(cluster.controller_owner_ref(&()).into_iter().collect()),
+        ..ObjectMeta::default()
+    };
+    addon
+}
+
+/// The platform's version of an addon.
+fn version_of(platform: &AddonVersions, addon: &str) -> Option<String> {
+    match addon {
+        "cilium" => platform.cilium.clone(),
+        "metallb" => platform.metallb.clone(),
+        "cert-manager" => platform.cert_manager.clone(),
+        "longhorn" => platform.longhorn.clone(),
+        "traefik" => platform.traefik.clone(),
+        "flux" => platform.fluxcd.clone(),
+        "prometheus" => platform.prometheus.clone(),
+        "victoriametrics" => platform.victoriametrics.clone(),
+        _ => None,
+    }
+}
+
+fn is_owned(observed: &Observed, addon: &TenantAddon) -> bool {
+    addon.owner_references().iter().any(|owner| Some(&owner.uid) == observed.cluster.metadata.uid.as_ref())
+}
+
+fn is_changed(known: &TenantAddon, wanted: &TenantAddon) -> bool {
+    known.spec.version != wanted.spec.version || known.spec.values != wanted.spec.values
+}
+
+/// Whether it is installed and runs, as it is asked for now.
+fn is_up(addon: &TenantAddon) -> bool {
+    let told = addon.status.as_ref().and_then(|status| status.observed_generation);
+    phase_of(addon) == Some(AddonPhase::Installed)
+        && (told.is_none() || told == addon.metadata.generation)
+        && addon.metadata.deletion_timestamp.is_none()
+}
+
+fn taken(name: &str) -> Blocker {
+    blocker(
+        "AddonNameTaken",
+        format!("TenantAddon {name} is there already, and is somebody else's"),
+        BlockerOwner::User,
+        format!("delete TenantAddon {name}, or take the addon out of spec.addons"),
+    )
+}
+
+/// What an addon of the cluster waits for, in the words of its own status.
 fn not_installed(addon: &TenantAddon) -> Blocker {
     let name = addon.name_any();
     let status = addon.status.clone().unwrap_or_default();
+    let cause = status.blockers.into_iter().next();
+    let evidence = |blocker: Option<Blocker>| -> Vec<String> {
+        let told = blocker.map(|blocker| (format!("{}: {}", blocker.reason, blocker.message), blocker.evidence));
+        told.into_iter().flat_map(|(first, more)| std::iter::once(first).chain(more)).take(5).collect()
+    };
     match status.phase {
-        Some(AddonPhase::Failed) => Blocker {
-            evidence: status.message.into_iter().collect(),
-            ..blocker(
-                "AddonFailed",
-                format!("addon {name} could not be installed"),
-                BlockerOwner::User,
-                format!("correct spec.values of TenantAddon {name}, or remove it"),
-            )
-        },
+        Some(phase @ (AddonPhase::Failed | AddonPhase::Degraded)) => {
+            let remedy = cause.as_ref().and_then(|cause| cause.remedy.clone());
+            let owner = cause.as_ref().and_then(|cause| cause.owner).unwrap_or(BlockerOwner::User);
+            let (reason, what) = match phase {
+                AddonPhase::Failed => ("AddonFailed", "could not be installed"),
+                _ => ("AddonDegraded", "does not run as it should"),
+            };
+            Blocker {
+                evidence: evidence(cause),
+                ..blocker(
+                    reason,
+                    format!("addon {name} {what}"),
+                    owner,
+                    remedy.unwrap_or_else(|| "correct it in spec.addons".to_owned()),
+                )
+            }
+        }
         phase => {
-            let evidence = phase.map(|phase| format!("TenantAddon {name} is {phase}")).into_iter().collect();
-            waiting("AddonsInstalling", format!("addon {name} is not installed yet"), evidence)
+            let doing = match phase {
+                Some(AddonPhase::Installing) => "is being installed",
+                Some(AddonPhase::Upgrading) => "is being changed",
+                Some(AddonPhase::Uninstalling) => "is being removed",
+                _ => "waits for its turn",
+            };
+            waiting("AddonsInstalling", format!("addon {name} {doing}"), evidence(cause))
         }
     }
 }
 
-/// The fields of `spec.addons` that ask for something.
-fn asked(addons: &TenantAddons) -> Vec<&'static str> {
-    let fields = [
-        ("cni", addons.cni.as_ref().is_some_and(|addon| addon.provider != Some(CniProvider::None))),
-        (
-            "loadBalancer",
-            addons.load_balancer.as_ref().is_some_and(|addon| addon.provider != Some(LoadBalancerProvider::None)),
-        ),
-        ("storage", addons.storage.as_ref().is_some_and(|addon| addon.provider != Some(StorageProvider::None))),
-        ("certManager", addons.cert_manager.as_ref().is_some_and(|addon| addon.enabled != Some(false))),
-        (
-            "ingress",
-            addons
-                .ingress
-                .as_ref()
-                .is_some_and(|addon| addon.enabled != Some(false) && addon.provider != Some(IngressProvider::None)),
-        ),
-        (
-            "monitoring",
-            addons.monitoring.as_ref().is_some_and(|addon| addon.provider != Some(MonitoringProvider::None)),
-        ),
-        ("gitops", addons.gitops.is_some()),
-    ];
-    fields.into_iter().filter(|(_, asks)| *asks).map(|(field, _)| field).collect()
-}
-
-fn phase_of(addon: &Arc<TenantAddon>) -> Option<AddonPhase> {
+fn phase_of(addon: &TenantAddon) -> Option<AddonPhase> {
     addon.status.as_ref().and_then(|status| status.phase)
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn fields_that_ask_for_something_are_found() {
-        for (addons, expected) in [
-            (json!({}), vec![]),
-            (json!({"cni": {"provider": "none"}, "certManager": {"enabled": false}}), vec![]),
-            (json!({"cni": {"provider": "cilium"}, "storage": {"provider": "longhorn"}}), vec!["cni", "storage"]),
-            (json!({"ingress": {"enabled": false}, "monitoring": {}, "gitops": {}}), vec!["monitoring", "gitops"]),
-        ] {
-            assert_eq!(asked(&serde_json::from_value(addons).unwrap()), expected);
-        }
-    }
 }

@@ -16,16 +16,16 @@ use serde::de::DeserializeOwned;
 /// On volumes that were made for a claim.
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 /// An API server that does not answer for so long does not answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A client of the cluster.
-pub(crate) async fn client(kubeconfig: &[u8]) -> Result<Client, Failure> {
+/// A client of the cluster. With a patience, an answer that takes longer is none; watches are silent for longer.
+pub(crate) async fn client(kubeconfig: &[u8], patience: Option<Duration>) -> Result<Client, Failure> {
     let broken = || Failure::new(Retry::Backoff, "KubeconfigBroken", "the cluster's kubeconfig cannot be read");
     let text = std::str::from_utf8(kubeconfig).map_err(|error| broken().caused_by(error))?;
     let kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| broken().caused_by(error))?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let mut config = config.map_err(|error| broken().caused_by(error))?;
-    (config.connect_timeout, config.read_timeout) = (Some(PATIENCE), Some(PATIENCE));
+    (config.connect_timeout, config.read_timeout) = (Some(PATIENCE), patience);
     Client::try_from(config).map_err(Into::into)
 }
 

@@ -28,6 +28,7 @@ pub(super) fn plan(observed: &Observed) -> Plan {
         plan.steps.extend(addons.iter().map(|name| Step::Delete(Kind::Addon, name.clone())));
         let evidence = addons.iter().map(|name| format!("TenantAddon {name} is there")).collect();
         plan.blockers.push(waiting("AddonsUninstalling", "addons are being uninstalled", evidence));
+        plan.blockers.extend(stuck(observed));
         return plan;
     }
     // One that never answered has made nothing, and one that is going already was asked before.
@@ -78,6 +79,12 @@ pub(super) fn plan(observed: &Observed) -> Plan {
     }
     plan.steps.extend([Step::Receipt, Step::Release]);
     plan
+}
+
+/// Why addons cannot be uninstalled, in their own words.
+fn stuck(observed: &Observed) -> Option<Blocker> {
+    let blockers = observed.addons.iter().filter_map(|addon| addon.status.as_ref()).flat_map(|status| &status.blockers);
+    blockers.into_iter().find(|blocker| blocker.owner != Some(BlockerOwner::Butler)).cloned()
 }
 
 /// Nobody but the cluster itself can say what was made inside.

@@ -3,6 +3,7 @@
 mod act;
 mod addons;
 mod addresses;
+mod asked;
 mod contents;
 mod deletion;
 mod health;
@@ -43,6 +44,8 @@ use runtime::events::Recorder;
 use runtime::{Applier, Clock, Failure, Key, Metrics, Next, Queue, Reconcile, Retry, Watched, Watches};
 use tokio::sync::Semaphore;
 
+pub(crate) use asked::BUTLERS_VALUES;
+pub(crate) use contents::client;
 pub(crate) use invitation::Invitation;
 pub use observed::Observed;
 pub use phase::{Facts, next as next_phase};

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 
+use super::addons::addons;
 use super::addresses::addresses;
 use super::invitation::{self, Due};
 use super::observed::{Observed, is_settled};
@@ -162,8 +163,14 @@ pub fn plan(observed: &Observed) -> Plan {
     let settled = observed.deployments.values().all(|deployment| is_settled(deployment));
     let made = plan.remaining.unasked.is_empty() && observed.published.is_some();
     plan.facts.provisioned = observed.is_control_plane_ready() && settled && made && has_addresses;
-    plan.facts.installed = super::addons::are_installed(observed, &wanted);
-    plan.blockers.extend(super::addons::blockers(observed, &wanted, plan.facts.provisioned));
+    let addons = addons(observed, &wanted);
+    plan.facts.installed = addons.are_installed;
+    plan.steps.extend(addons.steps);
+    plan.remaining.unasked.extend(addons.remaining.unasked);
+    plan.remaining.underway.extend(addons.remaining.underway);
+    if plan.facts.provisioned {
+        plan.blockers.extend(addons.blockers);
+    }
     plan.facts.hopeless = health::is_hopeless(observed);
     plan.facts.changing = is_changing(observed, &plan.remaining);
     plan.wanted = Some(wanted);
@@ -188,7 +195,7 @@ fn is_retried(observed: &Observed) -> bool {
 
 fn paused(observed: &Observed) -> Plan {
     let wanted = resolve(&observed.cluster, observed.sources(), observed.provider.as_deref()).ok();
-    let installed = wanted.as_ref().is_some_and(|wanted| super::addons::are_installed(observed, wanted));
+    let installed = wanted.as_ref().is_some_and(|wanted| addons(observed, wanted).are_installed);
     let mut plan = Plan { paused: true, wanted, facts: Facts { installed, ..Facts::default() }, ..Plan::default() };
     if let Some(capi) = &observed.capi
         && capi.spec.paused != Some(true)

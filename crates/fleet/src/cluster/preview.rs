@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use butler_api::butler::TenantAddon;
 use butler_api::butler::tenant_cluster::TenantCluster;
 use butler_api::names::BUTLER_CONFIG;
 use butler_api::shared::Blocker;
@@ -36,6 +37,7 @@ pub fn preview(observed: &Observed) -> Result<Vec<Preview>, Vec<Blocker>> {
     let reached = reached(observed, &wanted.version.to_string());
     let mut objects = vec![render::namespace(observed, wanted.chosen.team.as_deref())];
     objects.extend(render::objects(&reached, &wanted)?);
+    objects.extend(super::addons::foreseen(observed, &wanted).into_iter().map(|addon| Object::Addon(Box::new(addon))));
     let mut previews = Vec::new();
     for object in &objects {
         // Credentials are nobody's business here.
@@ -51,7 +53,8 @@ pub fn preview(observed: &Observed) -> Result<Vec<Preview>, Vec<Blocker>> {
 
 /// Everything that deleting the cluster would remove.
 pub fn removal(observed: &Observed) -> Vec<Preview> {
-    let mut all: Vec<Option<Value>> = observed.deployments.values().map(|object| encoded(&**object)).collect();
+    let mut all: Vec<Option<Value>> = observed.addons.iter().map(|object| encoded(&**object)).collect();
+    all.extend(observed.deployments.values().map(|object| encoded(&**object)));
     all.extend(observed.machines.iter().map(|object| encoded(&**object)));
     all.extend(observed.checks.values().map(|object| encoded(&**object)));
     all.push(observed.control_plane.as_deref().and_then(encoded));
@@ -86,7 +89,7 @@ pub async fn look(client: &Client, cluster: TenantCluster) -> kube::Result<Obser
         machine_templates: BTreeMap::new(),
         // Not for everybody's eyes; who may not see them sees less of what would change.
         secrets: all(client, place).await.unwrap_or_default(),
-        addons: Vec::new(),
+        addons: addons_of(client, &cluster).await?,
         network_pools: Vec::new(),
         allocations: Vec::new(),
         kubeconfig: None,
@@ -112,6 +115,19 @@ pub async fn look(client: &Client, cluster: TenantCluster) -> kube::Result<Obser
             templates.into_iter().map(|object| (object.name_any(), Arc::new(object))).collect();
     }
     Ok(observed)
+}
+
+/// The addons of a cluster, as far as the user may see them.
+async fn addons_of(client: &Client, cluster: &TenantCluster) -> kube::Result<Vec<Arc<TenantAddon>>> {
+    let Some(namespace) = cluster.namespace() else { return Ok(Vec::new()) };
+    let api: Api<TenantAddon> = Api::namespaced(client.clone(), &namespace);
+    let all = match api.list(&ListParams::default()).await {
+        Ok(list) => list.items,
+        Err(kube::Error::Api(status)) if [403, 404].contains(&status.code) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let own = all.into_iter().filter(|addon| addon.spec.cluster_ref.name == cluster.name_any());
+    Ok(own.map(Arc::new).collect())
 }
 
 async fn one<K: Clone + DeserializeOwned + Debug>(api: &Api<K>, name: &str) -> kube::Result<Option<Arc<K>>> {
@@ -167,6 +183,10 @@ fn known(observed: &Observed, object: &Object) -> Option<Value> {
         Object::MachineTemplate(new) => observed.machine_templates.get(&new.name_any()).and_then(|o| encoded(&**o)),
         Object::Deployment(new) => observed.deployments.get(&new.name_any()).and_then(|o| encoded(&**o)),
         Object::HealthCheck(new) => observed.checks.get(&new.name_any()).and_then(|o| encoded(&**o)),
+        Object::Addon(new) => {
+            let known = observed.addons.iter().find(|known| known.name_any() == new.name_any());
+            known.and_then(|o| encoded(&**o))
+        }
     }
 }
 
@@ -181,6 +201,7 @@ fn value(object: &Object) -> Option<Value> {
         Object::Deployment(object) => encoded(&**object),
         Object::HealthCheck(object) => encoded(&**object),
         Object::Allocation(object) => encoded(&**object),
+        Object::Addon(object) => encoded(&**object),
     }
 }
 

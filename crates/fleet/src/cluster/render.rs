@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use butler_api::butler::IPAllocation;
-use butler_api::butler::tenant_cluster::{CniProvider, ControlPlaneType};
+use butler_api::butler::tenant_cluster::ControlPlaneType;
+use butler_api::butler::{IPAllocation, TenantAddon};
 use butler_api::controlplane::{
     CapiAddons, Component, ControlPlaneFields, CoreDns, HostedNetwork, StewardControlPlane, StewardControlPlaneSpec,
 };
@@ -20,6 +20,7 @@ use kernel::version::Version;
 use kube::Resource;
 use kube::core::DynamicObject;
 
+use super::asked::has_cilium;
 use super::observed::Observed;
 use super::pools;
 use super::resolve::Wanted;
@@ -53,6 +54,8 @@ pub enum Object {
     HealthCheck(Box<MachineHealthCheck>),
     /// Addresses of a NetworkPool.
     Allocation(Box<IPAllocation>),
+    /// An addon, in the namespace of the team.
+    Addon(Box<TenantAddon>),
 }
 
 impl Object {
@@ -72,6 +75,7 @@ impl Object {
             Self::Deployment(object) => of("MachineDeployment", &object.metadata),
             Self::HealthCheck(object) => of("MachineHealthCheck", &object.metadata),
             Self::Allocation(object) => of("IPAllocation", &object.metadata),
+            Self::Addon(object) => of("TenantAddon", &object.metadata),
         }
     }
 }
@@ -193,7 +197,6 @@ impl Renderer<'_> {
         let component = |resources: Option<ComponentResources>| {
             resources.map(|resources| Component { resources: Some(resources), ..Component::default() })
         };
-        let cni = self.wanted.spec.addons.cni.as_ref().and_then(|cni| cni.provider);
         let mut plane = StewardControlPlane::new(
             &self.name,
             StewardControlPlaneSpec {
@@ -206,7 +209,7 @@ impl Renderer<'_> {
                     addons: Some(CapiAddons {
                         core_dns: Some(CoreDns::default()),
                         // Cilium does its job.
-                        kube_proxy: (cni != Some(CniProvider::Cilium)).then(ImageOverride::default),
+                        kube_proxy: (!has_cilium(&self.wanted.spec.addons)).then(ImageOverride::default),
                         ..CapiAddons::default()
                     }),
                     api_server: component(resources.api_server),

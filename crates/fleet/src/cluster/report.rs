@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use runtime::{Verdict, blockers_since, conditions_since};
 
+use super::addons;
 use super::deletion::CONTENTS_REMOVED;
 use super::observed::{Observed, version_of};
 use super::phase;
@@ -81,7 +82,7 @@ fn verdicts(
     let leaving = phase == ClusterPhase::Deleting;
     let control_plane = observed.answers() && !leaving;
     let workers = control_plane && plan.wanted.is_some() && ready >= desired;
-    let addons = plan.facts.installed && control_plane;
+    let has_addons = plan.facts.installed && control_plane;
     let because = |fallback: &str| match blockers.first() {
         Some(blocker) => (blocker.reason.clone(), blocker.message.clone()),
         None => (fallback.to_owned(), String::new()),
@@ -115,10 +116,10 @@ fn verdicts(
             format!("{ready} of {desired} worker nodes are ready"),
             "WorkersPending",
         ),
-        judge(conditions::ADDONS_READY, addons, "every addon is installed".to_owned(), "AddonsPending"),
+        judge(conditions::ADDONS_READY, has_addons, "every addon is installed and runs".to_owned(), "AddonsPending"),
         judge(
             conditions::READY,
-            usable && control_plane && workers && addons,
+            usable && control_plane && workers && has_addons,
             "the cluster is what its spec says".to_owned(),
             "Pending",
         ),
@@ -174,6 +175,6 @@ fn observed_state(observed: &Observed, ready: i32, desired: i32) -> ObservedStat
     ObservedState {
         kubernetes_version: observed.running_version().map(|version| version.to_string()),
         workers: Some(ObservedWorkers { desired, ready, nodes }),
-        addons: Vec::new(),
+        addons: addons::states(observed),
     }
 }

@@ -35,6 +35,8 @@ pub struct Wanted {
     pub version: Version,
     /// What was chosen for what the spec leaves out.
     pub chosen: Resolved,
+    /// Addons that every cluster of the team gets.
+    pub default_addons: Vec<String>,
 }
 
 /// The ProviderConfig a cluster is made on. What was chosen once stays.
@@ -118,7 +120,7 @@ pub fn resolve(
         team: sources.team.map(ResourceExt::name_any),
         load_balancer_addresses: spec.load_balancer_addresses(),
     };
-    Ok(Wanted { spec, version, chosen })
+    Ok(Wanted { spec, version, chosen, default_addons: defaults.default_addons })
 }
 
 impl Wanted {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use butler_api::butler::TenantAddon;
 use butler_api::butler::provider_config::ProviderConfig;
 use butler_api::butler::tenant_cluster::{ClusterPhase, TenantCluster};
 use butler_api::controlplane::{ApiEndpoint, StewardControlPlane, StewardControlPlaneStatus};
@@ -50,6 +51,7 @@ pub(crate) struct World {
     checks: BTreeMap<String, MachineHealthCheck>,
     configs: BTreeMap<String, KubeadmConfigTemplate>,
     templates: BTreeMap<String, DynamicObject>,
+    addons: BTreeMap<String, TenantAddon>,
     kubeconfig: Option<ByteString>,
     published: Option<Secret>,
     pub(crate) receipts: usize,
@@ -82,6 +84,7 @@ impl World {
             checks: BTreeMap::new(),
             configs: BTreeMap::new(),
             templates: BTreeMap::new(),
+            addons: BTreeMap::new(),
             kubeconfig: None,
             published: None,
             receipts: 0,
@@ -113,7 +116,7 @@ impl World {
             config_templates: arcs(&self.configs),
             machine_templates: arcs(&self.templates),
             secrets: BTreeMap::new(),
-            addons: Vec::new(),
+            addons: self.addons.values().cloned().map(Arc::new).collect(),
             network_pools: Vec::new(),
             allocations: Vec::new(),
             kubeconfig: self.kubeconfig.clone(),
@@ -190,6 +193,7 @@ impl World {
             }
             Step::Release => {
                 assert!(self.machines.is_empty() && self.capi.is_none() && self.namespace.is_none(), "left behind");
+                assert!(self.addons.is_empty(), "addons are left behind");
                 assert_eq!(self.contents, 0, "load balancers and volumes are left behind");
                 self.cluster = None;
                 // What it owns goes with it.
@@ -261,6 +265,10 @@ impl World {
             Object::ConfigTemplate(new) => immutable(&mut self.configs, *new),
             Object::MachineTemplate(new) => immutable(&mut self.templates, *new),
             Object::Allocation(_) => false,
+            Object::Addon(new) => {
+                assert_eq!(new.namespace().as_deref(), Some("team-a"));
+                put_in(&mut self.addons, *new, |old, new| old.spec == new.spec)
+            }
             Object::HealthCheck(new) => put_in(&mut self.checks, *new, |old, new| old.spec == new.spec),
             Object::Deployment(new) => self.put_deployment(*new),
         };
@@ -292,7 +300,8 @@ impl World {
     fn delete(&mut self, kind: Kind, name: &str) -> bool {
         let gone = Some(Time(Timestamp::from_second(self.now).unwrap()));
         match kind {
-            Kind::Addon | Kind::Allocation | Kind::Secret => {}
+            Kind::Addon => drop(self.addons.remove(name)),
+            Kind::Allocation | Kind::Secret => {}
             Kind::HealthCheck => drop(self.checks.remove(name)),
             Kind::ConfigTemplate => drop(self.configs.remove(name)),
             Kind::MachineTemplate => drop(self.templates.remove(name)),
@@ -317,10 +326,22 @@ impl World {
 
     /// Somebody below does one thing. Says whether there was anything to do.
     pub(crate) fn below(&mut self, chance: &mut Chance) -> bool {
-        let jobs: [fn(&mut Self) -> bool; 4] =
-            [Self::cluster_api, Self::steward, Self::machine_controllers, Self::namespace_controller];
-        let first = chance.below(4);
-        (0..4).any(|n| jobs[(first + n) % 4](self))
+        let jobs: [fn(&mut Self) -> bool; 5] = [
+            Self::cluster_api,
+            Self::steward,
+            Self::machine_controllers,
+            Self::namespace_controller,
+            Self::addon_controller,
+        ];
+        let first = chance.below(5);
+        (0..5).any(|n| jobs[(first + n) % 5](self))
+    }
+
+    fn addon_controller(&mut self) -> bool {
+        let waits = |addon: &&mut TenantAddon| addon.status.is_none();
+        let Some(addon) = self.addons.values_mut().find(waits) else { return false };
+        addon.status = serde_json::from_value(json!({"phase": "Installed"})).unwrap();
+        true
     }
 
     fn is_stopped(&self) -> bool {

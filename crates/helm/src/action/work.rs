@@ -71,10 +71,12 @@ impl<'a> Work<'a> {
         if self.options.take_ownership {
             return Ok(());
         }
-        let new = objects.iter().filter(|object| !before.iter().any(|old| old.is(object)));
+        let is_new = |object: &&Located| !before.iter().any(|old| old.is(object));
+        // Their own, because futures that borrow from an iterator cannot be sent to another thread.
+        let new: Vec<Located> = objects.iter().filter(is_new).cloned().collect();
         let found: Vec<Option<String>> = futures::stream::iter(new)
             .map(|located| async move {
-                let Some(live) = self.cluster.get(located).await? else { return Ok(None) };
+                let Some(live) = self.cluster.get(&located).await? else { return Ok(None) };
                 Ok::<_, ActionError>(match object::owner(&live, &release.name, &release.namespace) {
                     Owner::This => None,
                     Owner::Other(release) => Some(format!("{} of release {release}", located.name)),

@@ -16,6 +16,7 @@ mod ground;
 mod join;
 mod kubelets;
 mod machine;
+mod metallb;
 mod node;
 mod plan;
 mod pods;

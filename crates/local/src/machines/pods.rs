@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ipnet::{IpNet, Ipv4Net};
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
 use super::kubelets::{Kubelet, as_node};
+use super::metallb;
 use crate::addresses::Pool;
 use crate::tenants::Tenant;
 
@@ -44,7 +45,11 @@ pub(super) fn run(tenant: &Arc<Tenant>, nodes: Nodes, clock: Clock, metrics: &Me
     let addresses = Arc::new(Mutex::new(Pool::new(range)));
     let queue = Queue::default();
     let (held, queued) = (Arc::clone(&addresses), queue.clone());
+    let (balancer, home, counted) = (OnceLock::new(), Arc::downgrade(tenant), metrics.clone());
     pods.on_change(move |before, after| {
+        if let Some(tenant) = home.upgrade().filter(|_| after.is_some_and(|pod| metallb::is_controller(pod))) {
+            balancer.get_or_init(|| metallb::start(&tenant, &counted));
+        }
         let place = |pod: &Arc<Pod>| Some((address(pod)?, pod.uid()?));
         match (before.and_then(place), after.and_then(place)) {
             (Some((address, uid)), None) => drop(held.lock().release(address, &uid)),

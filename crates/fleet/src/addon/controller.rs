@@ -1,0 +1,461 @@
+//! The controller of TenantAddons and ManagementAddons: observe, plan, act, report.
+
+use std::sync::Arc;
+
+use butler_api::butler::addon_install::{AddonInstallStatus, AddonPhase};
+use butler_api::butler::tenant_cluster::{ClusterPhase, ManagementMode};
+use butler_api::butler::{AddonDefinition, ButlerConfig, Team, TenantCluster};
+use butler_api::names::{BUTLER_CONFIG, annotations, conditions};
+use butler_api::shared::{BlockerOwner, ConditionStatus};
+use helm::source::{Mirror, Sources};
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Resource, ResourceExt};
+use parking_lot::Mutex;
+use runtime::events::Recorder;
+use runtime::{
+    Applier, Clock, Failure, Key, Metrics, Next, Queue, Reconcile, Watched, Watches, add_finalizer, fingerprint,
+    remove_finalizer,
+};
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use super::Settings;
+use super::ask::Addon;
+use super::graph::{IfMissing, Need, Node};
+use super::memory::Memory;
+use super::news::news;
+use super::observed::{Ground, Observed, Running, Sight};
+use super::plan::{Plan, Step, plan};
+use super::report::report;
+use super::target::{Target, Targets, Way};
+use super::wanted::Wanted;
+use super::work::{self, Fault, Told};
+use crate::cluster::team_name;
+use crate::names;
+use crate::names::MANAGER;
+use crate::time::now;
+
+/// Rounds of observe, plan and act in one pass.
+const ROUNDS: usize = 6;
+/// Passes at a time.
+const WORKERS: usize = 8;
+/// Pieces of work on clusters at a time. They wait for the clusters most of the time.
+const AT_WORK: usize = 16;
+/// Labels cannot be longer.
+const LONGEST_LABEL: usize = 63;
+
+/// The controller of one kind of addon.
+pub struct AddonController<K: Addon> {
+    shared: Arc<Shared<K>>,
+}
+
+struct Shared<K: Addon> {
+    applier: Applier,
+    recorder: Recorder,
+    metrics: Metrics,
+    queue: Queue,
+    clock: Clock,
+    settings: Settings,
+    addons: Watched<K>,
+    definitions: Watched<AddonDefinition>,
+    clusters: Watched<TenantCluster>,
+    teams: Watched<Team>,
+    configs: Watched<ButlerConfig>,
+    secrets: Watched<Secret>,
+    memory: Memory,
+    targets: Targets,
+    at_work: Semaphore,
+    /// Where charts come from, and the mirrors that is by.
+    sources: Mutex<Option<(Vec<Mirror>, Sources)>>,
+}
+
+impl<K: Addon> AddonController<K> {
+    /// Runs until dropped.
+    pub async fn run(watches: Watches, clock: Clock, metrics: Metrics, settings: Settings) {
+        let queue = Queue::default();
+        let shared = Arc::new(Shared {
+            applier: Applier::new(watches.client().clone(), MANAGER),
+            recorder: Recorder::new(watches.client().clone(), Clock::clone(&clock)),
+            metrics: metrics.clone(),
+            queue: queue.clone(),
+            targets: Targets::new(Clock::clone(&clock)),
+            clock,
+            settings,
+            addons: watches.of(),
+            definitions: watches.of(),
+            clusters: watches.of(),
+            teams: watches.of(),
+            configs: watches.of(),
+            secrets: watches.of(),
+            memory: Memory::default(),
+            at_work: Semaphore::new(AT_WORK),
+            sources: Mutex::default(),
+        });
+        watches.synced().await;
+        shared.follow();
+        runtime::run(K::CONTROLLER, Arc::new(Self { shared }), queue, WORKERS, metrics).await;
+    }
+}
+
+impl<K: Addon> Reconcile for AddonController<K> {
+    async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
+        let shared = &self.shared;
+        for _ in 0..ROUNDS {
+            let Some(object) = shared.addons.get(key) else {
+                shared.memory.forget(key);
+                return Ok(Next::Rest);
+            };
+            let observed = shared.observe(key, &object);
+            let plan = plan(&observed);
+            let api = K::api(shared.applier.client(), &key.namespace);
+            match &plan.step {
+                Some(Step::Hold) => {
+                    let written = add_finalizer(&api, &*object, K::FINALIZER).await?;
+                    written.into_iter().for_each(|object| shared.addons.wrote(object));
+                    continue;
+                }
+                Some(Step::Release) => {
+                    remove_finalizer(&api, &*object, K::FINALIZER).await?;
+                    shared.leave(&object);
+                    return Ok(Next::Rest);
+                }
+                Some(Step::Stop) => {
+                    shared.memory.stop(key);
+                    continue;
+                }
+                _ => {}
+            }
+            if observed.is_held {
+                shared.tell(&object, &observed, &plan).await?;
+            }
+            shared.start(&object, &observed, &plan);
+            return Ok(plan.again.map_or(Next::Rest, Next::After));
+        }
+        tracing::warn!(%key, "a pass did not settle");
+        Ok(Next::Rest)
+    }
+}
+
+impl<K: Addon> Shared<K> {
+    /// Queues an addon when anything changes that its plan looks at.
+    fn follow(self: &Arc<Self>) {
+        let (own, queue) = (Arc::downgrade(self), self.queue.clone());
+        self.addons.on_change(move |before, after| {
+            let Some(addon) = after.or(before) else { return };
+            queue.add(Key::of(&**addon));
+            // Others look at its place in the order, and at nothing else.
+            let seen = |addon: Option<&Arc<K>>| {
+                addon.map(|addon| {
+                    let told = addon.told().map(|told| (told.phase, told.helm_release.is_some(), told.blockers.len()));
+                    (told, addon.meta().deletion_timestamp.is_some(), addon.ask())
+                })
+            };
+            if seen(before) != seen(after)
+                && let Some(own) = own.upgrade()
+            {
+                own.on_cluster(addon.cluster().as_ref()).iter().for_each(|other| queue.add(Key::of(&**other)));
+            }
+        });
+        let (own, queue) = (Arc::downgrade(self), self.queue.clone());
+        self.definitions.on_change(move |before, after| {
+            if let (Some(own), Some(_)) = (own.upgrade(), after.or(before)) {
+                own.addons.all().iter().for_each(|addon| queue.add(Key::of(&**addon)));
+            }
+        });
+        let (own, queue) = (Arc::downgrade(self), self.queue.clone());
+        self.clusters.on_change(move |before, after| {
+            if let (Some(own), Some(cluster)) = (own.upgrade(), after.or(before)) {
+                own.on_cluster(Some(&Key::of(&**cluster))).iter().for_each(|addon| queue.add(Key::of(&**addon)));
+            }
+        });
+        let own = Arc::downgrade(self);
+        self.teams.queue_mapped(&self.queue, move |team| {
+            let addons = own.upgrade().map(|own| own.addons.in_namespace(&team.name_any())).unwrap_or_default();
+            addons.iter().map(|addon| Key::of(&**addon)).collect::<Vec<_>>()
+        });
+    }
+
+    /// All addons of a cluster.
+    fn on_cluster(&self, cluster: Option<&Key>) -> Vec<Arc<K>> {
+        let there = match cluster {
+            Some(cluster) => self.addons.in_namespace(&cluster.namespace),
+            None => self.addons.all(),
+        };
+        there.into_iter().filter(|addon| addon.cluster().as_ref() == cluster).collect()
+    }
+
+    fn observe(&self, key: &Key, object: &Arc<K>) -> Observed {
+        let cluster = object.cluster();
+        let others = self.on_cluster(cluster.as_ref());
+        let others = others.iter().filter(|other| Key::of(&***other) != *key).map(|other| self.node(other)).collect();
+        let (progress, sight) = self.memory.get(key);
+        let ask = object.ask();
+        Observed {
+            key: key.clone(),
+            generation: object.meta().generation,
+            is_held: object.finalizers().iter().any(|finalizer| finalizer == K::FINALIZER),
+            is_leaving: object.meta().deletion_timestamp.is_some(),
+            is_clusters_own: is_clusters_own(&**object),
+            may_go: object.annotations().contains_key(names::UNWANTED),
+            retry: object.annotations().get(annotations::RETRY).cloned(),
+            before: object.told().cloned().unwrap_or_default(),
+            definition: ask.addon.as_ref().and_then(|name| self.definitions.get(&Key::cluster(name))),
+            own: self.node(object),
+            others,
+            ground: match &cluster {
+                Some(cluster) => self.ground(cluster, ask.addon.as_deref()),
+                None => Ground {
+                    title: "the management cluster".to_owned(),
+                    exists: true,
+                    answers: true,
+                    has_nodes: true,
+                    ..Ground::default()
+                },
+            },
+            ask,
+            progress,
+            sight,
+            now: now(&self.clock),
+        }
+    }
+
+    /// An addon, as the others on its cluster see it.
+    fn node(&self, object: &Arc<K>) -> Node {
+        let ask = object.ask();
+        let definition = ask.addon.as_ref().and_then(|name| self.definitions.get(&Key::cluster(name)));
+        let spec = definition.as_ref().map(|definition| &definition.spec);
+        let is_platform = |name: &String| {
+            self.definitions.get(&Key::cluster(name)).is_some_and(|definition| definition.spec.platform)
+        };
+        let left_to_owner = |name: &String| (K::is_tenants() && is_clusters_own(&**object)) || is_platform(name);
+        let needs = spec.into_iter().flat_map(|spec| &spec.depends_on).map(|name| {
+            let if_missing = if left_to_owner(name) { IfMissing::LeftToOwner } else { IfMissing::Blocked };
+            Need::Definition(name.clone(), if_missing)
+        });
+        let told = object.told();
+        let waits = |blocker: &butler_api::shared::Blocker| blocker.owner != Some(BlockerOwner::Butler);
+        Node {
+            name: object.name_any(),
+            needs: needs.chain(ask.depends_on.iter().cloned().map(Need::Object)).collect(),
+            conflicts: spec.map(|spec| spec.conflicts_with.clone()).unwrap_or_default(),
+            order: spec.and_then(|spec| spec.order).unwrap_or(i32::MAX),
+            phase: told.and_then(|told| told.phase),
+            is_there: told.is_some_and(|told| told.helm_release.is_some()),
+            is_stuck: told.is_some_and(|told| told.blockers.iter().any(waits)),
+            is_leaving: object.meta().deletion_timestamp.is_some(),
+            since: object.creation_timestamp().map(|time| time.0),
+            addon: ask.addon,
+        }
+    }
+
+    fn ground(&self, key: &Key, addon: Option<&str>) -> Ground {
+        let title = key.name.clone();
+        let Some(cluster) = self.clusters.get(key) else { return Ground { title, ..Ground::default() } };
+        let status = cluster.status.clone().unwrap_or_default();
+        let is_leaving = cluster.metadata.deletion_timestamp.is_some();
+        let holds = |type_: &str| {
+            status.conditions.iter().any(|known| known.type_ == type_ && known.status == ConditionStatus::True)
+        };
+        let mode = cluster.spec.management_policy.as_ref().map(|policy| policy.mode);
+        let hands_off = match mode {
+            _ if cluster.spec.paused == Some(true) => Some(format!("{title} is paused: nothing is changed on it")),
+            Some(mode @ (ManagementMode::Observe | ManagementMode::GitOps)) => {
+                Some(format!("spec.managementPolicy.mode of {title} is {mode}: Butler only looks"))
+            }
+            _ => None,
+        };
+        let version = status.observed_state.as_ref().and_then(|state| state.kubernetes_version.clone());
+        Ground {
+            exists: true,
+            // One that goes says that nothing of it is ready, and answers for a while.
+            answers: self.kubeconfig(&cluster).is_some() && (is_leaving || holds(conditions::CONTROL_PLANE_READY)),
+            has_nodes: matches!(
+                status.phase,
+                Some(ClusterPhase::Installing | ClusterPhase::Ready | ClusterPhase::Updating)
+            ),
+            is_leaving,
+            is_abandoned: cluster.annotations().contains_key(names::ABANDON_CONTENTS),
+            hands_off,
+            denied: addon.and_then(|addon| self.denied(&cluster, addon)),
+            kubernetes: version.and_then(|version| version.parse().ok()),
+            title,
+        }
+    }
+
+    /// Why a team may not use an addon.
+    fn denied(&self, cluster: &TenantCluster, addon: &str) -> Option<String> {
+        let team = self.teams.get(&Key::cluster(team_name(cluster)))?;
+        let limits = team.spec.resource_limits.as_ref()?;
+        let is_listed = |list: &[String]| list.iter().any(|name| name == addon);
+        let is_allowed = limits.allowed_addons.is_empty() || is_listed(&limits.allowed_addons);
+        let is_denied = is_listed(&limits.denied_addons) || !is_allowed;
+        is_denied.then(|| format!("Team {} may not use the addon {addon}", team.name_any()))
+    }
+
+    /// The administrator's kubeconfig of a cluster, as Cluster API keeps it.
+    fn kubeconfig(&self, cluster: &TenantCluster) -> Option<Vec<u8>> {
+        let name = capi::names::secrets::kubeconfig(&cluster.name_any());
+        let secret = self.secrets.get(&Key::new(names::internals(cluster), name))?;
+        Some(secret.data.as_ref()?.get("value")?.0.clone())
+    }
+
+    /// Tells the API, people and Prometheus what is new.
+    async fn tell(&self, object: &Arc<K>, observed: &Observed, plan: &Plan) -> Result<(), Failure> {
+        let status = report(observed, plan);
+        let api = K::api(self.applier.client(), &observed.key.namespace);
+        let Some(written) = self.applier.report(&api, &**object, object.told(), &status).await? else {
+            return Ok(());
+        };
+        for news in news(&observed.before, &status) {
+            self.recorder.tell(&**object, news);
+        }
+        self.metrics.blocked(K::CONTROLLER, &observed.key, &status.blockers);
+        self.measure(&observed.before, &status, observed);
+        self.addons.wrote(written);
+        Ok(())
+    }
+
+    fn measure(&self, before: &AddonInstallStatus, after: &AddonInstallStatus, observed: &Observed) {
+        let was_installing = before.phase == Some(AddonPhase::Installing);
+        if let (true, Some(AddonPhase::Installed), Some(since)) =
+            (was_installing, after.phase, &before.last_transition_time)
+        {
+            self.metrics.took("butler_addon_install_duration_seconds", observed.now.duration_since(since.0));
+        }
+    }
+
+    /// Begins the work that the plan asks for. Its end leads to another pass.
+    fn start(self: &Arc<Self>, object: &Arc<K>, observed: &Observed, plan: &Plan) {
+        let (own, object, key) = (Arc::clone(self), Arc::clone(object), observed.key.clone());
+        let label = label(&key);
+        match plan.step.clone() {
+            Some(Step::Ensure(wanted)) => {
+                let digest = wanted.digest(observed.retry.as_deref());
+                let told = Told { status: observed.before.clone(), digest: digest.clone() };
+                self.spawn(key, Running::Ensure(digest), own.ensure(object, *wanted, told));
+            }
+            Some(Step::Compare(wanted, repairs)) => {
+                let Sight::Seen { state, .. } = observed.sight else { return };
+                self.spawn(key.clone(), Running::Compare, async move {
+                    let compared = match own.target(&object).await {
+                        Ok(target) => work::compare(&target, &wanted, repairs).await,
+                        Err(fault) => Err(fault),
+                    };
+                    let (now, differing) = (now(&own.clock), compared.map_err(|fault| fault.blocker.message));
+                    match differing {
+                        Ok(differing) => own.memory.compared(&key, state, differing, repairs, now),
+                        Err(error) => {
+                            tracing::warn!(%key, error, "an addon cannot be compared with its cluster");
+                            own.memory.compared(&key, state, Vec::new(), false, now);
+                        }
+                    }
+                });
+            }
+            Some(Step::Uninstall(wanted)) => {
+                self.spawn(key.clone(), Running::Uninstall, async move {
+                    let removed = match own.target(&object).await {
+                        Ok(target) => work::uninstall(&target, &wanted, &label).await,
+                        Err(fault) => Err(fault),
+                    };
+                    match removed {
+                        Ok(()) => own.memory.removed(&key),
+                        Err(fault) => own.memory.failed(&key, None, None, fault, None, now(&own.clock)),
+                    }
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn spawn(self: &Arc<Self>, key: Key, running: Running, work: impl Future<Output = ()> + Send + 'static) {
+        let own = Arc::clone(self);
+        let waking = key.clone();
+        // It must not end before it is known to have begun.
+        let (begin, begun) = tokio::sync::oneshot::channel::<()>();
+        let task = tokio::spawn(async move {
+            let _ = begun.await;
+            if let Ok(_turn) = own.at_work.acquire().await {
+                work.await;
+            }
+            own.queue.add(waking);
+        });
+        self.memory.begin(&key, running, task.abort_handle());
+        let _ = begin.send(());
+    }
+
+    async fn ensure(self: Arc<Self>, object: Arc<K>, wanted: Wanted, told: Told) {
+        let (key, digest) = (Key::of(&*object), told.digest.clone());
+        let target = match self.target(&object).await {
+            Ok(target) => target,
+            Err(fault) => return self.memory.failed(&key, None, Some(digest), fault, None, now(&self.clock)),
+        };
+        let (sources, management) = (self.sources(), self.applier.client().clone());
+        let known = told.status.values_digest.clone().unwrap_or_default();
+        let label = label(&key);
+        match work::ensure(&target, &sources, &management, &wanted, &label, &told).await {
+            Ok(done) => self.memory.ensured(&key, &target, digest, done, now(&self.clock)),
+            Err(fault) => {
+                let there = work::present(&target, &wanted).await.map(|done| (known, done));
+                self.memory.failed(&key, Some(&target), Some(digest), fault, there, now(&self.clock));
+            }
+        }
+    }
+
+    /// The cluster of an addon.
+    async fn target(self: &Arc<Self>, object: &Arc<K>) -> Result<Arc<Target>, Fault> {
+        let (cluster, way) = match object.cluster() {
+            None => (Key::cluster(""), Way::Here(self.applier.client().clone())),
+            Some(key) => {
+                let kubeconfig = self.clusters.get(&key).and_then(|cluster| self.kubeconfig(&cluster));
+                let gone = || Failure::new(runtime::Retry::Backoff, "KubeconfigMissing", "its kubeconfig is not there");
+                (key, Way::Kubeconfig(kubeconfig.ok_or_else(gone).map_err(work::fault_of)?))
+            }
+        };
+        let (own, place) = (Arc::downgrade(self), object.cluster());
+        let wake = move |addon: &str| {
+            let Some(own) = own.upgrade() else { return };
+            let addons = own.on_cluster(place.as_ref());
+            let woken = addons.iter().map(|addon| Key::of(&**addon)).filter(|key| label(key) == addon);
+            woken.for_each(|key| own.queue.add(key));
+        };
+        self.targets.get(&cluster, way, wake).await.map_err(work::fault_of)
+    }
+
+    /// Where charts come from now.
+    fn sources(&self) -> Sources {
+        let config = self.configs.get(&Key::cluster(BUTLER_CONFIG));
+        let named = config.iter().flat_map(|config| config.spec.addons.iter()).flat_map(|addons| &addons.mirrors);
+        let named = named.map(|mirror| Mirror { prefix: mirror.prefix.clone(), with: mirror.with.clone() });
+        let mirrors: Vec<Mirror> = named.chain(self.settings.mirrors.iter().cloned()).collect();
+        let mut sources = self.sources.lock();
+        if let Some((_, known)) = sources.as_ref().filter(|(by, _)| *by == mirrors) {
+            return known.clone();
+        }
+        let fresh = Sources::new(self.settings.cache.clone(), mirrors.clone());
+        *sources = Some((mirrors, fresh.clone()));
+        fresh
+    }
+
+    /// Nothing of an addon is left.
+    fn leave(&self, object: &Arc<K>) {
+        let key = Key::of(&**object);
+        self.memory.forget(&key);
+        self.metrics.blocked(K::CONTROLLER, &key, &[]);
+        let cluster = object.cluster();
+        if self.on_cluster(cluster.as_ref()).iter().all(|other| Key::of(&**other) == key) {
+            self.targets.forget(&cluster.unwrap_or_else(|| Key::cluster("")));
+        }
+    }
+}
+
+/// The label of an addon's objects on its cluster.
+fn label(key: &Key) -> String {
+    if key.name.len() <= LONGEST_LABEL { key.name.clone() } else { fingerprint(&json!(key.name)) }
+}
+
+/// Whether the platform asks for it: a cluster by its spec, or, on the management cluster, whoever runs the platform.
+fn is_clusters_own<K: Addon>(addon: &K) -> bool {
+    let is_cluster = |kind: &str| kind == TenantCluster::kind(&());
+    let owned = addon.owner_references().iter().any(|owner| owner.controller == Some(true) && is_cluster(&owner.kind));
+    owned || !K::is_tenants()
+}

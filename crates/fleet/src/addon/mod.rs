@@ -1,0 +1,54 @@
+//! Addons: what is installed on clusters, in which order, and whether it is still what was installed.
+//!
+//! ```text
+//!   TenantAddon, ManagementAddon ─▶ Ask ┐
+//!   AddonDefinition ────────────────────┼─▶ wanted ─▶ graph (whose turn is it) ─▶ plan ─▶ work (crate helm) ─▶ cluster
+//!   TenantCluster ──────────────────────┘                                          ▲                           │
+//!                                                       report ◀── health, drift ──┴── eyes (watches) ◀────────┘
+//! ```
+//!
+//! One controller for both kinds; only where the cluster is differs. Work on a cluster takes seconds to minutes, so it is
+//! done beside the passes: a pass starts it, and its end leads to another. What a process that was killed left undone is
+//! found in Helm's own records on the cluster.
+
+mod ask;
+mod catalogue;
+mod controller;
+mod eyes;
+mod graph;
+mod manifests;
+mod memory;
+mod news;
+mod observed;
+mod plan;
+mod report;
+mod target;
+mod values;
+mod wanted;
+mod work;
+
+use std::path::PathBuf;
+
+use butler_api::butler::AddonDefinition;
+use helm::source::Mirror;
+
+pub use ask::{Addon, Ask};
+pub use controller::AddonController;
+pub use graph::{IfMissing, Need, Node};
+pub use observed::{Compared, Ground, Installed, Observed, Progress, Running, Sight, Trouble};
+pub use plan::{Plan, Step, plan};
+pub use report::report;
+pub use wanted::{Source, Wanted};
+
+pub(crate) use catalogue::keep;
+
+/// What addons are made of on this platform.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Where fetched charts are kept.
+    pub cache: PathBuf,
+    /// Places that are asked instead of repositories, after those of the ButlerConfig.
+    pub mirrors: Vec<Mirror>,
+    /// The built-in entries of the catalogue.
+    pub definitions: Vec<AddonDefinition>,
+}

@@ -1,0 +1,165 @@
+//! What a pass over an addon knows.
+
+use std::sync::Arc;
+
+use butler_api::butler::AddonDefinition;
+use butler_api::butler::addon_install::{AddonInstallStatus, AddonPhase, HelmRelease};
+use butler_api::shared::Blocker;
+use jiff::Timestamp;
+use kernel::version::Version;
+use runtime::Key;
+
+use super::ask::Ask;
+use super::graph::Node;
+
+/// What a pass knows.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// Which object it is.
+    pub key: Key,
+    /// What it asks for.
+    pub ask: Ask,
+    /// Generation of its spec.
+    pub generation: Option<i64>,
+    /// Whether it is held until nothing is left on the cluster.
+    pub is_held: bool,
+    /// Whether it is to go.
+    pub is_leaving: bool,
+    /// Whether the cluster itself asks for it, by its spec.
+    pub is_clusters_own: bool,
+    /// Whether somebody said that it goes although it is a part of the platform.
+    pub may_go: bool,
+    /// The value by which another try was asked for.
+    pub retry: Option<String>,
+    /// What was told last time.
+    pub before: AddonInstallStatus,
+    /// Its entry of the catalogue.
+    pub definition: Option<Arc<AddonDefinition>>,
+    /// Itself, as the others see it.
+    pub own: Node,
+    /// The others on the cluster.
+    pub others: Vec<Node>,
+    /// The cluster.
+    pub ground: Ground,
+    /// What this process has done and found out.
+    pub progress: Progress,
+    /// What the watches say.
+    pub sight: Sight,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// The cluster an addon goes to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ground {
+    /// What people call it.
+    pub title: String,
+    /// Whether there is such a cluster.
+    pub exists: bool,
+    /// Whether its API answers.
+    pub answers: bool,
+    /// Whether it has nodes, so that workloads can run.
+    pub has_nodes: bool,
+    /// Whether it is to go.
+    pub is_leaving: bool,
+    /// Whether it is let go although nobody can say what is in it.
+    pub is_abandoned: bool,
+    /// Why nothing is to be changed on it.
+    pub hands_off: Option<String>,
+    /// Why this addon may not be on it.
+    pub denied: Option<String>,
+    /// Its version of Kubernetes.
+    pub kubernetes: Option<Version>,
+}
+
+/// What this process has done and found out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// What is being done.
+    pub running: Option<Running>,
+    /// What went wrong last.
+    pub trouble: Option<Trouble>,
+    /// What is on the cluster.
+    pub installed: Option<Installed>,
+    /// Nothing is on the cluster any more.
+    pub is_removed: bool,
+    /// What the last comparison with the cluster gave.
+    pub compared: Option<Compared>,
+}
+
+/// Work that is being done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Running {
+    /// Bringing about what has this digest.
+    Ensure(String),
+    /// Comparing with what is on the cluster, and putting it right.
+    Compare,
+    /// Removing it.
+    Uninstall,
+}
+
+/// Something that went wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trouble {
+    /// Digest of what was tried; nothing when it was to be removed.
+    pub digest: Option<String>,
+    /// What it was.
+    pub blocker: Blocker,
+    /// Trying the same again cannot help.
+    pub is_final: bool,
+    /// How often in a row.
+    pub failures: i32,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What is on the cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Installed {
+    /// Digest of what was asked for.
+    pub digest: String,
+    /// The release.
+    pub release: HelmRelease,
+    /// When it was applied.
+    pub at: Timestamp,
+}
+
+/// What a comparison with the cluster gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// State of the cluster it holds for.
+    pub state: u64,
+    /// Objects that differ still.
+    pub differing: Vec<String>,
+    /// When something was last put right.
+    pub repaired: Option<Timestamp>,
+    /// How often in a row something had to be put right.
+    pub repairs: u32,
+}
+
+/// What the watches on the cluster say of the addon's objects.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Sight {
+    /// Nobody looks yet.
+    #[default]
+    None,
+    /// What there is.
+    Seen {
+        /// Stands for everything that is wanted of the objects: it changes when somebody changes or removes one.
+        state: u64,
+        /// Workloads that do not run, and why.
+        unhealthy: Vec<String>,
+    },
+}
+
+impl Observed {
+    /// What it is called in the catalogue, else by its name.
+    pub fn title(&self) -> String {
+        self.ask.addon.clone().unwrap_or_else(|| self.key.name.clone())
+    }
+
+    /// Whether its workloads have run since it was last changed.
+    pub(crate) fn has_run(&self) -> bool {
+        matches!(self.before.phase, Some(AddonPhase::Installed | AddonPhase::Degraded))
+    }
+}

@@ -1,0 +1,377 @@
+//! What to do next for an addon. Pure.
+
+use std::time::Duration;
+
+use butler_api::butler::addon_definition::{AddonCategory, DriftPolicy};
+use butler_api::butler::addon_install::AddonPhase;
+use butler_api::shared::{Blocker, BlockerOwner};
+use jiff::Timestamp;
+
+use super::graph::{dependents, judge};
+use super::observed::{Ground, Installed, Observed, Running, Sight, Trouble};
+use super::wanted::{For, Wanted, wanted};
+use crate::blockers::{blocker, waiting};
+use crate::names;
+
+/// The first wait after a failure. Each failure in a row doubles it.
+const FIRST_RETRY: Duration = Duration::from_secs(2);
+const LONGEST_RETRY: Duration = Duration::from_secs(300);
+/// Somebody who changes an object as often as it is put right must not keep Butler busy.
+const LONGEST_REPAIR: Duration = Duration::from_secs(300);
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Hold the object until nothing is left on the cluster.
+    Hold,
+    /// Bring about what is wanted, whatever is there.
+    Ensure(Box<Wanted>),
+    /// Compare with what is on the cluster; put it right if so said.
+    Compare(Box<Wanted>, bool),
+    /// Remove it from the cluster.
+    Uninstall(Box<Wanted>),
+    /// Stop what is being done: it is not wanted any more.
+    Stop,
+    /// Let the object go.
+    Release,
+}
+
+/// What to do now, and what to tell.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// What to do now.
+    pub step: Option<Step>,
+    /// Where the addon is in its life.
+    pub phase: Option<AddonPhase>,
+    /// What stands in the way.
+    pub blockers: Vec<Blocker>,
+    /// When to look again although nothing changes.
+    pub again: Option<Duration>,
+    /// What is wanted, if that is known.
+    pub wanted: Option<Wanted>,
+    /// Whether what it depends on is there.
+    pub dependencies_met: bool,
+    /// Whether what is wanted is on the cluster.
+    pub is_installed: bool,
+    /// Whether its workloads run; nothing when nobody can say.
+    pub is_healthy: Option<bool>,
+}
+
+/// Decides.
+pub fn plan(observed: &Observed) -> Plan {
+    if observed.is_leaving {
+        return leaving(observed);
+    }
+    if !observed.is_held {
+        return Plan { step: Some(Step::Hold), phase: observed.before.phase, ..Plan::default() };
+    }
+    let before = observed.before.phase.unwrap_or(AddonPhase::Pending);
+    let mut plan = Plan { phase: Some(before), is_healthy: health(observed), ..Plan::default() };
+    if let Some(paused) = paused(observed) {
+        plan.blockers.push(paused);
+        plan.is_installed = observed.has_run();
+        return plan;
+    }
+    if let Some(missing) = ground(observed) {
+        plan.blockers.push(missing);
+        return plan;
+    }
+    let wanted = match wanted(&observed.ask, observed.definition.as_deref(), &target(observed)) {
+        Ok(wanted) => wanted,
+        Err(blockers) => {
+            plan.phase = Some(if is_users(&blockers) { AddonPhase::Failed } else { before });
+            plan.blockers = blockers;
+            return plan;
+        }
+    };
+    plan.wanted = Some(wanted.clone());
+    let digest = wanted.digest(observed.retry.as_deref());
+    let verdict = judge(&observed.own, &observed.others);
+    plan.dependencies_met = verdict.waits.is_empty();
+    if !verdict.wrong.is_empty() {
+        plan.phase = Some(AddonPhase::Failed);
+        plan.blockers = verdict.wrong;
+        return plan;
+    }
+    match &observed.progress.running {
+        Some(Running::Ensure(running)) if *running != digest => {
+            plan.step = Some(Step::Stop);
+            return plan;
+        }
+        Some(Running::Ensure(_)) => {
+            plan.phase = Some(on_its_way(observed));
+            return plan;
+        }
+        _ => {}
+    }
+    if let Some(installed) = observed.progress.installed.as_ref().filter(|installed| installed.digest == digest) {
+        return settled(observed, plan, installed, wanted);
+    }
+    // What was told of as installed is only looked at; nothing has to wait for that.
+    let is_known = observed.before.values_digest.as_ref() == Some(&digest) && observed.has_run();
+    if !is_known && !plan.dependencies_met {
+        plan.blockers = verdict.waits;
+        plan.phase = Some(if observed.own.is_there { before } else { AddonPhase::Pending });
+        return plan;
+    }
+    if let Some(trouble) = observed.progress.trouble.as_ref().filter(|t| t.digest.as_ref() == Some(&digest)) {
+        plan.blockers.push(trouble.blocker.clone());
+        plan.phase = Some(AddonPhase::Failed);
+        let Some(left) = retry_in(trouble, observed.now) else { return plan };
+        if left > Duration::ZERO {
+            plan.again = Some(left);
+            return plan;
+        }
+    }
+    plan.phase = Some(if is_known { before } else { on_its_way(observed) });
+    plan.step = Some(Step::Ensure(Box::new(wanted)));
+    plan
+}
+
+/// What is wanted is on the cluster: does it run, and is it still what was applied?
+fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: Wanted) -> Plan {
+    plan.is_installed = true;
+    let Sight::Seen { state, unhealthy } = &observed.sight else {
+        plan.phase =
+            Some(if observed.has_run() { observed.before.phase } else { None }.unwrap_or(on_its_way(observed)));
+        plan.blockers.push(waiting("HealthUnknown", "its objects are not seen yet", Vec::new()));
+        return plan;
+    };
+    let waited = observed.now.duration_since(installed.at).unsigned_abs();
+    let left = wanted.patience.saturating_sub(waited);
+    plan.phase = Some(match (unhealthy.is_empty(), observed.has_run() || left.is_zero()) {
+        (true, _) => AddonPhase::Installed,
+        (false, true) => AddonPhase::Degraded,
+        (false, false) => on_its_way(observed),
+    });
+    if let Some(first) = unhealthy.first() {
+        let message = format!("a workload does not run: {first}");
+        let more = unhealthy[1..].to_vec();
+        plan.blockers.push(if plan.phase == Some(AddonPhase::Degraded) {
+            let remedy = "look at its pods and events on the cluster";
+            Blocker { evidence: more, ..blocker("WorkloadNotReady", message, BlockerOwner::User, remedy) }
+        } else {
+            plan.again = Some(left);
+            waiting("WorkloadNotReady", message, more)
+        });
+    }
+    compare(observed, &mut plan, *state, wanted);
+    plan
+}
+
+/// Whether to compare what is on the cluster with what was applied.
+fn compare(observed: &Observed, plan: &mut Plan, state: u64, wanted: Wanted) {
+    if wanted.drift == DriftPolicy::Ignore || observed.progress.running.is_some() {
+        return;
+    }
+    let compared = observed.progress.compared.as_ref();
+    if let Some(compared) = compared
+        && !compared.differing.is_empty()
+        && wanted.drift == DriftPolicy::Report
+    {
+        let count = compared.differing.len();
+        plan.blockers.push(Blocker {
+            evidence: compared.differing.iter().take(5).cloned().collect(),
+            ..blocker(
+                "Drifted",
+                format!("{count} of its objects differ from what was applied"),
+                BlockerOwner::User,
+                "put them back, or set spec.driftPolicy to Repair",
+            )
+        });
+    }
+    if compared.is_some_and(|compared| compared.state == state) {
+        return;
+    }
+    if let Some(compared) = compared
+        && let (Some(last), 2..) = (compared.repaired, compared.repairs)
+    {
+        let pause = Duration::from_secs(1 << compared.repairs.min(16)).min(LONGEST_REPAIR);
+        let left = pause.saturating_sub(observed.now.duration_since(last).unsigned_abs());
+        if left > Duration::ZERO {
+            plan.again = Some(plan.again.map_or(left, |again| again.min(left)));
+            return;
+        }
+    }
+    let repairs = wanted.drift == DriftPolicy::Repair;
+    plan.step = Some(Step::Compare(Box::new(wanted), repairs));
+}
+
+/// What to do next for an addon that is to go.
+fn leaving(observed: &Observed) -> Plan {
+    let mut plan = Plan { phase: Some(AddonPhase::Uninstalling), ..Plan::default() };
+    if !observed.is_held {
+        return plan;
+    }
+    let is_platform = observed.definition.as_ref().is_some_and(|definition| definition.spec.platform);
+    let lives = observed.ground.exists && !observed.ground.is_leaving;
+    if is_platform && lives && observed.is_clusters_own && !observed.may_go {
+        plan.phase = observed.before.phase;
+        plan.is_healthy = health(observed);
+        plan.is_installed = observed.has_run();
+        plan.blockers.push(platform(observed));
+        return plan;
+    }
+    let was_tried = observed.before.last_attempted_version.is_some() || observed.progress.running.is_some();
+    let is_lost = !observed.ground.exists || (observed.ground.is_leaving && observed.ground.is_abandoned);
+    if !was_tried || is_lost || observed.progress.is_removed {
+        plan.step = Some(Step::Release);
+        return plan;
+    }
+    let needing = dependents(&observed.own, &observed.others);
+    if !needing.is_empty() {
+        let evidence: Vec<String> = needing.iter().map(|other| format!("{} depends on it", other.name)).collect();
+        plan.blockers.push(if needing.iter().all(|other| other.is_leaving) {
+            waiting("DependentsFirst", "what depends on it is removed first", evidence)
+        } else {
+            let remedy = "remove them first";
+            let message = "other addons depend on it";
+            Blocker { evidence, ..blocker("StillNeeded", message, BlockerOwner::User, remedy) }
+        });
+        return plan;
+    }
+    if let Some(paused) = paused(observed).filter(|_| !observed.ground.is_leaving) {
+        plan.blockers.push(paused);
+        return plan;
+    }
+    match &observed.progress.running {
+        Some(Running::Uninstall) => return plan,
+        Some(_) => {
+            plan.step = Some(Step::Stop);
+            return plan;
+        }
+        None => {}
+    }
+    if !observed.ground.answers {
+        plan.blockers.push(unreachable(observed));
+        return plan;
+    }
+    if let Some(trouble) = observed.progress.trouble.as_ref().filter(|trouble| trouble.digest.is_none()) {
+        plan.blockers.push(trouble.blocker.clone());
+        if observed.ground.is_leaving {
+            plan.blockers.push(unreachable(observed));
+        }
+        let left = retry_in(trouble, observed.now).unwrap_or(LONGEST_RETRY);
+        if left > Duration::ZERO {
+            plan.again = Some(left);
+            return plan;
+        }
+    }
+    plan.step = Some(Step::Uninstall(Box::new(what_is_there(observed))));
+    plan
+}
+
+/// What is on the cluster by what was told of it, for an addon whose definition may be gone.
+fn what_is_there(observed: &Observed) -> Wanted {
+    let asked = Wanted {
+        title: observed.title(),
+        source: super::wanted::Source::Manifests(Default::default()),
+        release: observed.title(),
+        namespace: observed.title(),
+        create_namespace: false,
+        version: String::new(),
+        values: Default::default(),
+        patience: LONGEST_RETRY,
+        drift: DriftPolicy::Ignore,
+        rolls_back: false,
+    };
+    let mut there = wanted(&observed.ask, observed.definition.as_deref(), &target(observed)).unwrap_or(asked);
+    let release = observed.before.helm_release.clone().unwrap_or_default();
+    there.release = release.name.unwrap_or(there.release);
+    there.namespace = release.namespace.unwrap_or(there.namespace);
+    there
+}
+
+/// Whether it is on its way there, or to something else.
+fn on_its_way(observed: &Observed) -> AddonPhase {
+    match observed.before.phase {
+        Some(AddonPhase::Installed | AddonPhase::Degraded | AddonPhase::Upgrading) => AddonPhase::Upgrading,
+        Some(AddonPhase::Failed) if observed.before.installed_version.is_some() => AddonPhase::Upgrading,
+        _ => AddonPhase::Installing,
+    }
+}
+
+fn health(observed: &Observed) -> Option<bool> {
+    match &observed.sight {
+        Sight::Seen { unhealthy, .. } => Some(unhealthy.is_empty()),
+        Sight::None => None,
+    }
+}
+
+fn target(observed: &Observed) -> For<'_> {
+    For {
+        object: &observed.key,
+        kubernetes: observed.ground.kubernetes,
+        butlers_values: if observed.is_clusters_own { crate::cluster::BUTLERS_VALUES } else { &[] },
+    }
+}
+
+/// Whether only people can put it right.
+fn is_users(blockers: &[Blocker]) -> bool {
+    blockers.iter().any(|blocker| blocker.owner == Some(BlockerOwner::User))
+}
+
+/// How long until another try; nothing when the same again cannot help.
+fn retry_in(trouble: &Trouble, now: Timestamp) -> Option<Duration> {
+    if trouble.is_final {
+        return None;
+    }
+    let shift = u32::try_from(trouble.failures - 1).unwrap_or(0).min(16);
+    let pause = (FIRST_RETRY * (1 << shift)).min(LONGEST_RETRY);
+    Some(pause.saturating_sub(now.duration_since(trouble.at).unsigned_abs()))
+}
+
+fn paused(observed: &Observed) -> Option<Blocker> {
+    let (message, remedy) = match &observed.ground.hands_off {
+        _ if observed.ask.paused => ("the addon is paused: nothing is changed", "set spec.paused to false"),
+        Some(reason) => (reason.as_str(), "change it in the TenantCluster's spec"),
+        None => return None,
+    };
+    Some(blocker("Paused", message, BlockerOwner::User, remedy))
+}
+
+/// Why nothing can be done on the cluster.
+fn ground(observed: &Observed) -> Option<Blocker> {
+    let Ground { title, .. } = &observed.ground;
+    if !observed.ground.exists {
+        let message = format!("there is no TenantCluster {title}");
+        return Some(blocker("ClusterMissing", message, BlockerOwner::User, "create it, or remove this addon"));
+    }
+    if let Some(denied) = &observed.ground.denied {
+        let remedy = "ask for another addon, or let the Team's limits allow it";
+        return Some(blocker("AddonDenied", denied.clone(), BlockerOwner::PlatformAdmin, remedy));
+    }
+    // Without a pod network nodes do not become ready: it cannot wait for them.
+    let is_network = observed.definition.as_ref().is_some_and(|one| one.spec.category == AddonCategory::Cni);
+    if !observed.ground.answers {
+        return Some(waiting("ClusterNotReady", format!("the API of {title} does not answer yet"), Vec::new()));
+    }
+    if !observed.ground.has_nodes && !is_network && !observed.own.is_there {
+        return Some(waiting("ClusterNotReady", format!("{title} has no nodes yet"), Vec::new()));
+    }
+    None
+}
+
+fn platform(observed: &Observed) -> Blocker {
+    blocker(
+        "PlatformAddon",
+        format!("{} is a part of the platform, and {} still asks for it", observed.title(), observed.ground.title),
+        BlockerOwner::User,
+        format!(
+            "take it out of the TenantCluster's spec.addons, or annotate this object with {}=true; until then it stays",
+            names::UNWANTED
+        ),
+    )
+}
+
+fn unreachable(observed: &Observed) -> Blocker {
+    blocker(
+        "ClusterUnreachable",
+        format!("the API of {} does not answer, so the addon cannot be uninstalled", observed.ground.title),
+        BlockerOwner::User,
+        format!(
+            "wake or repair the cluster; one that is being deleted can be let go: annotate the TenantCluster with {}=true",
+            names::ABANDON_CONTENTS
+        ),
+    )
+}

@@ -1,0 +1,113 @@
+//! What is told of an addon: a function of what was seen and planned.
+
+use butler_api::butler::addon_install::{AddonInstallStatus, AddonPhase, DriftStatus, HelmRelease};
+use butler_api::names::conditions::READY;
+use butler_api::shared::Blocker;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use runtime::{Verdict, blockers_since, conditions_since};
+
+use super::observed::Observed;
+use super::plan::{Plan, Step};
+
+/// More than this is not read anyway.
+const LISTED: usize = 10;
+
+/// Aspects of an addon.
+mod aspects {
+    pub(super) const CLUSTER_READY: &str = "ClusterReady";
+    pub(super) const DEPENDENCIES_MET: &str = "DependenciesMet";
+    pub(super) const INSTALLED: &str = "Installed";
+    pub(super) const HEALTHY: &str = "Healthy";
+}
+
+/// The status.
+pub fn report(observed: &Observed, plan: &Plan) -> AddonInstallStatus {
+    let before = &observed.before;
+    let phase = plan.phase.unwrap_or(AddonPhase::Pending);
+    let installed = observed.progress.installed.as_ref();
+    let tries = matches!(plan.step, Some(Step::Ensure(_)));
+    let attempted = plan.wanted.as_ref().filter(|_| tries).map(|wanted| wanted.version.clone());
+    let release = installed.map(|installed| installed.release.clone()).or_else(|| before.helm_release.clone());
+    let release = release.filter(|_| !observed.progress.is_removed);
+    let failures = observed.progress.trouble.as_ref().map(|trouble| trouble.failures);
+    AddonInstallStatus {
+        phase: Some(phase),
+        observed_generation: observed.generation,
+        installed_version: release.as_ref().and_then(|release| release.version.clone()),
+        last_attempted_version: attempted.or_else(|| before.last_attempted_version.clone()),
+        values_digest: installed.map(|installed| installed.digest.clone()).or_else(|| before.values_digest.clone()),
+        message: Some(message(phase, plan, release.as_ref())),
+        helm_release: release,
+        drift: drift(observed),
+        failures: failures.filter(|_| phase == AddonPhase::Failed || phase == AddonPhase::Uninstalling),
+        conditions: conditions_since(
+            &before.conditions,
+            verdicts(observed, plan, phase),
+            observed.generation,
+            observed.now,
+        ),
+        blockers: blockers_since(&before.blockers, plan.blockers.clone(), observed.now),
+        last_transition_time: match before.phase == Some(phase) {
+            true => before.last_transition_time.clone(),
+            false => Some(Time(observed.now)),
+        },
+    }
+}
+
+fn message(phase: AddonPhase, plan: &Plan, release: Option<&HelmRelease>) -> String {
+    if let Some(first) = plan.blockers.first() {
+        return first.message.clone();
+    }
+    let version = release.and_then(|release| release.version.clone()).unwrap_or_default();
+    let wanted = plan.wanted.as_ref().map(|wanted| wanted.version.clone()).unwrap_or_default();
+    match phase {
+        AddonPhase::Installed => format!("{version} is installed, and its workloads run"),
+        AddonPhase::Installing => format!("{wanted} is being installed"),
+        AddonPhase::Upgrading => format!("{version} is being changed to {wanted}"),
+        AddonPhase::Uninstalling => "it is being removed".to_owned(),
+        AddonPhase::Degraded => "some of its workloads do not run".to_owned(),
+        AddonPhase::Pending => "its turn has not come".to_owned(),
+        AddonPhase::Failed => "it could not be installed".to_owned(),
+    }
+}
+
+fn drift(observed: &Observed) -> Option<DriftStatus> {
+    let told = observed.before.drift.clone();
+    let Some(compared) = &observed.progress.compared else { return told };
+    let repaired = compared.repaired.map(Time).or_else(|| told.and_then(|told| told.last_repaired));
+    let status = DriftStatus {
+        count: i32::try_from(compared.differing.len()).ok().filter(|count| *count > 0),
+        objects: compared.differing.iter().take(LISTED).cloned().collect(),
+        last_repaired: repaired,
+    };
+    Some(status).filter(|status| *status != DriftStatus::default())
+}
+
+fn verdicts(observed: &Observed, plan: &Plan, phase: AddonPhase) -> Vec<Verdict> {
+    let because = |fallback: &'static str| match plan.blockers.first() {
+        Some(Blocker { reason, message, .. }) => (reason.clone(), message.clone()),
+        None => (fallback.to_owned(), String::new()),
+    };
+    let judge = |aspect: &'static str, holds: Option<bool>, good: &str, bad: &'static str| match holds {
+        Some(true) => Verdict::holds(aspect, "AsWanted", good),
+        Some(false) => {
+            let (reason, message) = because(bad);
+            Verdict::fails(aspect, reason, message)
+        }
+        None => Verdict::unknown(aspect, "Unknown", "nobody can say yet"),
+    };
+    let is_ready = phase == AddonPhase::Installed && plan.is_installed && plan.is_healthy == Some(true);
+    let answers = observed.ground.exists && observed.ground.answers;
+    vec![
+        judge(aspects::CLUSTER_READY, Some(answers), "the cluster's API answers", "ClusterNotReady"),
+        judge(
+            aspects::DEPENDENCIES_MET,
+            Some(plan.dependencies_met || plan.is_installed),
+            "what it depends on is there",
+            "DependenciesPending",
+        ),
+        judge(aspects::INSTALLED, Some(plan.is_installed), "what is asked for is on the cluster", "NotInstalled"),
+        judge(aspects::HEALTHY, plan.is_healthy, "its workloads run", "WorkloadNotReady"),
+        judge(READY, Some(is_ready), "it is installed and runs", "NotReady"),
+    ]
+}

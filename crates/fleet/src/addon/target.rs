@@ -1,0 +1,72 @@
+//! The clusters that addons are installed on.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use helm::action::{self, Actions};
+use kube::Client;
+use parking_lot::Mutex;
+use runtime::{Clock, Failure, Key};
+
+use super::eyes::Eyes;
+use crate::cluster::client;
+
+/// One cluster: what acts on it, and what watches it.
+pub(crate) struct Target {
+    pub(crate) actions: Actions,
+    pub(crate) eyes: Eyes,
+}
+
+/// All clusters that have addons.
+pub(crate) struct Targets {
+    clock: Clock,
+    known: Mutex<HashMap<Key, (u64, Arc<Target>)>>,
+}
+
+/// How a cluster is reached.
+#[derive(Clone)]
+pub(crate) enum Way {
+    /// By the client of the management cluster.
+    Here(Client),
+    /// By a kubeconfig.
+    Kubeconfig(Vec<u8>),
+}
+
+impl Targets {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self { clock, known: Mutex::default() }
+    }
+
+    /// The cluster of this name. One whose kubeconfig changed is another.
+    pub(crate) async fn get(
+        &self,
+        cluster: &Key,
+        way: Way,
+        wake: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Arc<Target>, Failure> {
+        let mut hasher = DefaultHasher::new();
+        if let Way::Kubeconfig(text) = &way {
+            text.hash(&mut hasher);
+        }
+        let version = hasher.finish();
+        if let Some((_, target)) = self.known.lock().get(cluster).filter(|(known, _)| *known == version) {
+            return Ok(Arc::clone(target));
+        }
+        let client = match way {
+            Way::Here(client) => client,
+            Way::Kubeconfig(text) => client(&text, None).await?,
+        };
+        let target = Arc::new(Target {
+            actions: Actions::new(client.clone(), action::MANAGER, Arc::clone(&self.clock)),
+            eyes: Eyes::new(client, Arc::new(wake)),
+        });
+        self.known.lock().insert(cluster.clone(), (version, Arc::clone(&target)));
+        Ok(target)
+    }
+
+    /// Ends all watches on a cluster that has no addons any more.
+    pub(crate) fn forget(&self, cluster: &Key) {
+        self.known.lock().remove(cluster);
+    }
+}

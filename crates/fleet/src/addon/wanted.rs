@@ -1,0 +1,319 @@
+//! What is to be installed, once the catalogue has filled the gaps. Pure.
+
+use std::time::Duration;
+
+use butler_api::butler::AddonDefinition;
+use butler_api::butler::addon_definition::{AddonDefaults, AddonDefinitionSpec, DriftPolicy, ManifestSource};
+use butler_api::butler::addon_install::{HelmChart, UpgradeFailurePolicy};
+use butler_api::names::SYSTEM_NAMESPACE;
+use butler_api::shared::{Blocker, BlockerOwner, SecretRef};
+use helm::values::{self, Values};
+use kernel::duration::GoDuration;
+use kernel::version::Version;
+use runtime::{Key, fingerprint};
+use serde_json::json;
+
+use super::ask::Ask;
+use super::values::check;
+use crate::blockers::blocker;
+
+/// An install is given this long when nobody says.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// What is to be installed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// What people call it: the name of the AddonDefinition, or of the chart.
+    pub title: String,
+    /// Where it comes from.
+    pub source: Source,
+    /// Name of the Helm release.
+    pub release: String,
+    /// Namespace on the cluster.
+    pub namespace: String,
+    /// Whether the namespace is made.
+    pub create_namespace: bool,
+    /// Version, or range of versions.
+    pub version: String,
+    /// All values.
+    pub values: Values,
+    /// How long it may take until its workloads run.
+    pub patience: Duration,
+    /// What happens to objects that were changed by others.
+    pub drift: DriftPolicy,
+    /// Whether an upgrade that failed is taken back.
+    pub rolls_back: bool,
+}
+
+/// Where an addon comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// A Helm chart.
+    Chart {
+        /// The repository.
+        repository: String,
+        /// Name of the chart.
+        name: String,
+        /// SHA-256 it must have.
+        digest: Option<String>,
+        /// Secret with credentials for the repository.
+        credentials: Option<Key>,
+        /// Secret with the authority of the repository.
+        authority: Option<Key>,
+    },
+    /// Plain manifests.
+    Manifests(ManifestSource),
+}
+
+impl Wanted {
+    /// A digest of all that an install depends on. `attempt` tells apart tries that somebody asked for.
+    pub fn digest(&self, attempt: Option<&str>) -> String {
+        let source = match &self.source {
+            Source::Chart { repository, name, digest, .. } => json!([repository, name, digest]),
+            Source::Manifests(manifests) => json!(manifests),
+        };
+        fingerprint(&json!([source, self.version, self.release, self.namespace, self.values, attempt]))
+    }
+}
+
+/// Whom an addon is wanted for.
+pub(crate) struct For<'a> {
+    /// Name and namespace of the addon object.
+    pub(crate) object: &'a Key,
+    /// Version of Kubernetes on the cluster, if known.
+    pub(crate) kubernetes: Option<Version>,
+    /// Paths of values that Butler itself sets.
+    pub(crate) butlers_values: &'a [&'a str],
+}
+
+/// Fills the gaps, or says what is wrong and who can put it right.
+pub(crate) fn wanted(
+    ask: &Ask,
+    definition: Option<&AddonDefinition>,
+    target: &For<'_>,
+) -> Result<Wanted, Vec<Blocker>> {
+    match (&ask.helm, definition) {
+        (Some(chart), _) => Ok(of_chart(ask, chart.clone(), target)),
+        (None, Some(definition)) => of_catalogue(ask, definition, target),
+        (None, None) => {
+            let name = ask.addon.clone().unwrap_or_default();
+            Err(vec![blocker(
+                "DefinitionMissing",
+                format!("there is no AddonDefinition {name}"),
+                BlockerOwner::PlatformAdmin,
+                format!("create AddonDefinition {name}, or choose one of `butlerctl addon catalog`"),
+            )])
+        }
+    }
+}
+
+fn of_chart(ask: &Ask, chart: HelmChart, target: &For<'_>) -> Wanted {
+    let release = chart.release_name.unwrap_or_else(|| target.object.name.clone());
+    // Secrets of other teams are none of theirs.
+    let own = |reference: SecretRef| Key::new(&target.object.namespace, reference.name);
+    Wanted {
+        title: chart.chart.clone(),
+        namespace: chart.namespace.unwrap_or_else(|| release.clone()),
+        source: Source::Chart {
+            repository: chart.repository,
+            name: chart.chart,
+            digest: None,
+            credentials: chart.credentials_ref.map(own),
+            authority: None,
+        },
+        release,
+        create_namespace: chart.create_namespace,
+        version: ask.version.clone().unwrap_or_default(),
+        values: ask.values.clone(),
+        patience: PATIENCE,
+        drift: ask.drift_policy.unwrap_or(DriftPolicy::Repair),
+        rolls_back: rolls_back(ask),
+    }
+}
+
+fn of_catalogue(ask: &Ask, definition: &AddonDefinition, target: &For<'_>) -> Result<Wanted, Vec<Blocker>> {
+    let name = definition.metadata.name.clone().unwrap_or_default();
+    let spec = &definition.spec;
+    let defaults = spec.defaults.clone().unwrap_or_default();
+    let mut wrong = Vec::new();
+    let version = version(ask, &name, spec).unwrap_or_else(|blocker| {
+        wrong.push(*blocker);
+        String::new()
+    });
+    wrong.extend(kubernetes(&name, spec, target.kubernetes));
+    let mut merged = defaults.values.clone().unwrap_or_default().0;
+    values::merge(&mut merged, ask.values.clone());
+    let faults = check(&spec.configurable_values, &ask.values, &merged, target.butlers_values);
+    if let Some(first) = faults.first() {
+        wrong.push(Blocker {
+            evidence: faults[1..].to_vec(),
+            ..blocker("ValuesRefused", first.clone(), BlockerOwner::User, "correct spec.values")
+        });
+    }
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
+    let at_home = |reference: &SecretRef| {
+        Key::new(reference.namespace.as_deref().unwrap_or(SYSTEM_NAMESPACE), reference.name.clone())
+    };
+    let source = match (&spec.chart, &spec.manifests) {
+        (Some(chart), _) => Source::Chart {
+            repository: chart.repository.clone(),
+            name: chart.name.clone(),
+            digest: chart.digests.get(&version).cloned(),
+            credentials: chart.credentials_ref.as_ref().map(at_home),
+            authority: chart.ca_ref.as_ref().map(at_home),
+        },
+        (None, manifests) => Source::Manifests(manifests.clone().unwrap_or_default()),
+    };
+    let AddonDefaults { namespace, create_namespace, release_name, timeout, .. } = defaults;
+    Ok(Wanted {
+        release: release_name.unwrap_or_else(|| name.clone()),
+        namespace: namespace.unwrap_or_else(|| name.clone()),
+        title: name,
+        source,
+        create_namespace,
+        version,
+        values: merged,
+        patience: duration(&timeout).unwrap_or(PATIENCE),
+        drift: ask.drift_policy.or(spec.drift_policy).unwrap_or(DriftPolicy::Repair),
+        rolls_back: rolls_back(ask),
+    })
+}
+
+fn rolls_back(ask: &Ask) -> bool {
+    ask.on_upgrade_failure != Some(UpgradeFailurePolicy::Keep)
+}
+
+fn version(ask: &Ask, name: &str, spec: &AddonDefinitionSpec) -> Result<String, Box<Blocker>> {
+    let (usual, others) = match (&spec.chart, &spec.manifests) {
+        (Some(chart), _) => (chart.default_version.clone(), chart.available_versions.as_slice()),
+        (None, manifests) => (manifests.clone().unwrap_or_default().version, [].as_slice()),
+    };
+    let Some(asked) = ask.version.clone().filter(|asked| *asked != usual) else { return Ok(usual) };
+    // Inline manifests are of one version; fetched ones are of the version in their address.
+    let is_fixed = spec.manifests.as_ref().is_some_and(|manifests| manifests.inline.is_some());
+    if others.contains(&asked) || (others.is_empty() && !is_fixed) {
+        return Ok(asked);
+    }
+    let choice: Vec<&str> = [usual.as_str()].into_iter().chain(others.iter().map(String::as_str)).collect();
+    Err(Box::new(blocker(
+        "VersionUnknown",
+        format!("{name} is not offered in version {asked}"),
+        BlockerOwner::User,
+        format!("set spec.version to one of {}", choice.join(", ")),
+    )))
+}
+
+/// Whether the addon works on the cluster's Kubernetes.
+fn kubernetes(name: &str, spec: &AddonDefinitionSpec, runs: Option<Version>) -> Option<Blocker> {
+    let (bounds, runs) = (spec.kubernetes_versions.as_ref()?, runs?);
+    let read = |bound: &Option<String>| bound.as_ref().and_then(|text| text.parse::<Version>().ok());
+    let (least, most) = (read(&bounds.min), read(&bounds.max));
+    if least.is_none_or(|least| runs >= least) && most.is_none_or(|most| runs <= most) {
+        return None;
+    }
+    let range = match (least, most) {
+        (Some(least), Some(most)) => format!("{least} to {most}"),
+        (Some(least), None) => format!("{least} and newer"),
+        (None, Some(most)) => format!("{most} and older"),
+        (None, None) => return None,
+    };
+    Some(blocker(
+        "KubernetesUnsupported",
+        format!("{name} works on Kubernetes {range}, and the cluster runs {runs}"),
+        BlockerOwner::User,
+        "move the cluster to a version that fits, or choose another addon",
+    ))
+}
+
+fn duration(text: &str) -> Option<Duration> {
+    GoDuration::parse(text).ok().and_then(|duration| u64::try_from(duration.0).ok()).map(Duration::from_nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn definition(more: Value) -> AddonDefinition {
+        let mut spec = json!({
+            "displayName": "L", "description": "l",
+            "chart": {
+                "repository": "https://charts.example", "name": "l", "defaultVersion": "1.2.3",
+                "availableVersions": ["1.1.0"], "digests": {"1.1.0": "ab"},
+            },
+            "defaults": {"namespace": "l-system", "timeout": "5m", "values": {"a": 1, "b": {"c": 2}}},
+        });
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        serde_json::from_value(json!({
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "AddonDefinition", "metadata": {"name": "lh"},
+            "spec": spec,
+        }))
+        .unwrap()
+    }
+
+    fn decide(ask: Ask, definition: Option<&AddonDefinition>) -> Result<Wanted, Vec<String>> {
+        let object = Key::new("team-a", "c-lh");
+        let target = For { object: &object, kubernetes: "v1.31.2".parse().ok(), butlers_values: &[] };
+        wanted(&ask, definition, &target)
+            .map_err(|blockers| blockers.into_iter().map(|blocker| blocker.reason).collect())
+    }
+
+    #[test]
+    fn the_catalogue_fills_the_gaps() {
+        let values = json!({"b": {"d": 3}}).as_object().unwrap().clone();
+        let found = decide(Ask { values, ..Ask::default() }, Some(&definition(json!({})))).unwrap();
+        assert_eq!(json!(found.values), json!({"a": 1, "b": {"c": 2, "d": 3}}));
+        assert_eq!(
+            (found.release.as_str(), found.namespace.as_str(), found.version.as_str()),
+            ("lh", "l-system", "1.2.3")
+        );
+        assert_eq!((found.patience, found.drift), (Duration::from_secs(300), DriftPolicy::Repair));
+        let other = Ask { version: Some("1.1.0".into()), ..Ask::default() };
+        let other = decide(other, Some(&definition(json!({})))).unwrap();
+        assert!(matches!(&other.source, Source::Chart { digest: Some(digest), .. } if digest == "ab"));
+        assert_ne!(other.digest(None), found.digest(None));
+        assert_ne!(found.digest(Some("1")), found.digest(None));
+        assert_eq!(found.digest(None), found.clone().digest(None));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let at = |version: &str| Ask { version: Some(version.into()), ..Ask::default() };
+        let any = json!({"chart": {"repository": "oci://x", "name": "l", "defaultVersion": "1.2.3"}});
+        for (ask, more, expected) in [
+            (at("1.2.3"), json!({}), Ok("1.2.3")),
+            (at("9.9.9"), any, Ok("9.9.9")),
+            (at("9.9.9"), json!({}), Err(vec!["VersionUnknown"])),
+            (Ask::default(), json!({"kubernetesVersions": {"min": "v1.30.0", "max": "v1.31.9"}}), Ok("1.2.3")),
+            (Ask::default(), json!({"kubernetesVersions": {"min": "v1.32.0"}}), Err(vec!["KubernetesUnsupported"])),
+            (Ask::default(), json!({"kubernetesVersions": {"max": "v1.30.9"}}), Err(vec!["KubernetesUnsupported"])),
+            (
+                Ask::default(),
+                json!({"configurableValues": [{"path": "host", "required": true}]}),
+                Err(vec!["ValuesRefused"]),
+            ),
+        ] {
+            let found = decide(ask, Some(&definition(more)));
+            let expected = expected.map(str::to_owned).map_err(|all| all.into_iter().map(str::to_owned).collect());
+            assert_eq!(found.map(|wanted| wanted.version), expected);
+        }
+        assert_eq!(
+            decide(Ask { addon: Some("x".into()), ..Ask::default() }, None),
+            Err(vec!["DefinitionMissing".into()])
+        );
+    }
+
+    #[test]
+    fn charts_of_users_read_secrets_of_their_own_namespace() {
+        let helm = serde_json::from_value(json!({
+            "repository": "https://x", "chart": "web", "credentialsRef": {"name": "s", "namespace": "butler-system"},
+        }));
+        let found = decide(Ask { helm: helm.ok(), ..Ask::default() }, None).unwrap();
+        let Source::Chart { credentials, .. } = &found.source else { panic!("no chart") };
+        assert_eq!(credentials, &Some(Key::new("team-a", "s")));
+        assert_eq!((found.release.as_str(), found.namespace.as_str()), ("c-lh", "c-lh"));
+    }
+}

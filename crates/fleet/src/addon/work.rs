@@ -1,0 +1,310 @@
+//! Doing what the plan says, on the cluster. Each piece of work may be cut short anywhere and begun again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use butler_api::butler::addon_definition::ManifestSource;
+use butler_api::butler::addon_install::{AddonInstallStatus, HelmRelease};
+use butler_api::shared::{Blocker, BlockerOwner};
+use helm::action::{ActionError, Actions, Options};
+use helm::chart::Chart;
+use helm::release::{Release, Status};
+use helm::render::RenderError;
+use helm::source::{Access, ChartRef, SourceError, Sources};
+use helm::values::Values;
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client};
+use pki::Secret as Password;
+use runtime::{Failure, Key};
+use serde_json::Value;
+
+use super::eyes::Placed;
+use super::manifests;
+use super::target::Target;
+use super::wanted::{Source, Wanted};
+use crate::blockers::blocker;
+use crate::names;
+
+/// Revisions of an addon that are kept.
+const HISTORY: usize = 10;
+/// Objects that do not go by themselves are told of after this time.
+const GONE_WITHIN: Duration = Duration::from_secs(120);
+
+/// A release that is on a cluster.
+pub(crate) struct Done {
+    pub(crate) release: HelmRelease,
+    /// When it was applied.
+    pub(crate) at: Option<jiff::Timestamp>,
+    pub(crate) placed: Arc<[Placed]>,
+}
+
+/// Something that went wrong, as people are told of it.
+pub(crate) struct Fault {
+    pub(crate) blocker: Blocker,
+    /// Trying the same again cannot help.
+    pub(crate) is_final: bool,
+}
+
+/// Brings about what is wanted, whatever is there: installs, upgrades, goes on, or only looks.
+pub(crate) async fn ensure(
+    target: &Target,
+    sources: &Sources,
+    management: &Client,
+    wanted: &Wanted,
+    label: &str,
+    told: &Told,
+) -> Result<Done, Fault> {
+    let actions = &target.actions;
+    let last = actions.records(&wanted.namespace).last(&wanted.release).await.map_err(ActionError::from)?;
+    let release = match last {
+        Some(last) if told.is_of(&last) => last,
+        last => {
+            let chart = chart(sources, management, wanted).await?;
+            let options = options(wanted, label, last.is_none());
+            apply(actions, wanted, &chart, last, &options).await?
+        }
+    };
+    look(target, &release).await
+}
+
+/// The release that is there, if any is complete.
+pub(crate) async fn present(target: &Target, wanted: &Wanted) -> Option<Done> {
+    let deployed = target.actions.records(&wanted.namespace).deployed(&wanted.release).await.ok()??;
+    look(target, &deployed).await.ok()
+}
+
+/// Compares a release with the cluster, and puts right what differs if so said. Gives back what differs, or did.
+pub(crate) async fn compare(target: &Target, wanted: &Wanted, repairs: bool) -> Result<Vec<String>, Fault> {
+    let actions = &target.actions;
+    let deployed = actions.records(&wanted.namespace).deployed(&wanted.release).await.map_err(ActionError::from)?;
+    let Some(release) = deployed else { return Ok(Vec::new()) };
+    let differing = if repairs { actions.repair(&release).await? } else { actions.drift(&release).await? };
+    Ok(differing.iter().map(ToString::to_string).collect())
+}
+
+/// Removes a release.
+pub(crate) async fn uninstall(target: &Target, wanted: &Wanted, label: &str) -> Result<(), Fault> {
+    let options = Options { wait: true, timeout: GONE_WITHIN, ..options(wanted, label, false) };
+    target.actions.uninstall(&wanted.release, &options).await?;
+    Ok(())
+}
+
+/// What was told of a release, by which one that has not changed is known.
+pub(crate) struct Told {
+    pub(crate) status: AddonInstallStatus,
+    pub(crate) digest: String,
+}
+
+impl Told {
+    fn is_of(&self, release: &Release) -> bool {
+        let revision = self.status.helm_release.as_ref().and_then(|told| told.revision);
+        self.status.values_digest.as_ref() == Some(&self.digest)
+            && revision.and_then(|revision| u32::try_from(revision).ok()) == Some(release.revision)
+            && release.info.status == Status::Deployed
+    }
+}
+
+async fn apply(
+    actions: &Actions,
+    wanted: &Wanted,
+    chart: &Chart,
+    last: Option<Release>,
+    options: &Options,
+) -> Result<Release, ActionError> {
+    let (name, values) = (&wanted.release, &wanted.values);
+    let install = || actions.install(name, chart, values, options);
+    let upgrade = || actions.upgrade(name, chart, values, options);
+    match last {
+        Some(last) if last.info.status == Status::Deployed && is_same(&last, chart, values) => Ok(last),
+        // What a crash left is gone on with if it is what is wanted now.
+        Some(last) if last.info.status == Status::PendingInstall => match install().await {
+            Err(ActionError::NameInUse(_)) => upgrade().await,
+            other => other,
+        },
+        Some(last) if !matches!(last.info.status, Status::Uninstalled | Status::Uninstalling) => upgrade().await,
+        _ => install().await,
+    }
+}
+
+/// Whether a release is of this chart and these values.
+fn is_same(release: &Release, chart: &Chart, values: &Values) -> bool {
+    let recorded = |field: &str| release.chart.pointer(&format!("/metadata/{field}")).and_then(Value::as_str);
+    let digest = |annotations: Option<&Value>| annotations.and_then(|all| all.get(manifests::DIGEST)).cloned();
+    let own = serde_json::to_value(&chart.metadata.annotations).ok();
+    recorded("name") == Some(chart.name())
+        && recorded("version") == Some(chart.metadata.version.as_str())
+        && digest(release.chart.pointer("/metadata/annotations")) == digest(own.as_ref())
+        && equal(&Value::Object(release.config.clone()), &Value::Object(values.clone()))
+}
+
+/// Whether two values are the same: a whole number may come back as a fraction.
+fn equal(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| equal(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(key, one)| other.get(key).is_some_and(|other| equal(one, other)))
+        }
+        _ => one == other,
+    }
+}
+
+async fn look(target: &Target, release: &Release) -> Result<Done, Fault> {
+    let objects = Actions::objects(release)?;
+    let placed = target.eyes.follow(&objects, &release.namespace).await;
+    let placed = placed.map_err(|error| fault_of(Failure::from(error)))?;
+    let version = release.chart.pointer("/metadata/appVersion").filter(|_| is_plain(release));
+    let version = version.or_else(|| release.chart.pointer("/metadata/version")).and_then(Value::as_str);
+    let told = HelmRelease {
+        name: Some(release.name.clone()),
+        namespace: Some(release.namespace.clone()),
+        revision: i32::try_from(release.revision).ok(),
+        status: Some(release.info.status.name().to_owned()),
+        version: version.map(str::to_owned),
+    };
+    Ok(Done { release: told, at: release.info.last_deployed, placed: placed.into() })
+}
+
+/// Whether a release is of plain manifests.
+fn is_plain(release: &Release) -> bool {
+    release.chart.pointer("/metadata/annotations").is_some_and(|all| all.get(manifests::DIGEST).is_some())
+}
+
+fn options(wanted: &Wanted, label: &str, is_new: bool) -> Options {
+    Options {
+        namespace: wanted.namespace.clone(),
+        create_namespace: wanted.create_namespace,
+        timeout: wanted.patience,
+        // Nothing is left half installed; what was there before comes back if the addon says so.
+        atomic: is_new || wanted.rolls_back,
+        max_history: HISTORY,
+        labels: BTreeMap::from([(names::ADDON.to_owned(), label.to_owned())]),
+        ..Options::default()
+    }
+}
+
+async fn chart(sources: &Sources, management: &Client, wanted: &Wanted) -> Result<Arc<Chart>, Fault> {
+    match &wanted.source {
+        Source::Chart { repository, name, digest, credentials, authority } => {
+            let access = access(management, credentials.as_ref(), authority.as_ref()).await?;
+            let reference = ChartRef {
+                repository: repository.clone(),
+                name: name.clone(),
+                version: wanted.version.clone(),
+                digest: digest.clone(),
+            };
+            Ok(sources.fetch(&reference, &access).await?.chart)
+        }
+        Source::Manifests(source) => plain(sources, wanted, source).await.map(Arc::new),
+    }
+}
+
+async fn plain(sources: &Sources, wanted: &Wanted, source: &ManifestSource) -> Result<Chart, Fault> {
+    let text = match (&source.inline, &source.url) {
+        (Some(text), _) => text.clone(),
+        (None, url) => {
+            let url = substituted(url.as_deref().unwrap_or_default(), wanted)?;
+            let bytes = sources.file(&url, source.digest.as_deref(), &Access::default()).await?;
+            String::from_utf8(bytes).map_err(|_| {
+                users("ManifestsInvalid", format!("what is at {url} is no text"), "correct manifests.url")
+            })?
+        }
+    };
+    manifests::chart(&wanted.title, &wanted.version, &substituted(&text, wanted)?)
+        .map_err(|error| users("ManifestsInvalid", error.to_string(), "correct the AddonDefinition"))
+}
+
+fn substituted(text: &str, wanted: &Wanted) -> Result<String, Fault> {
+    manifests::substitute(text, &wanted.values, &wanted.version).map_err(|names| {
+        users("ValuesRefused", format!("no value is given for {}", names.join(", ")), "give them in spec.values")
+    })
+}
+
+fn users(reason: &str, message: String, remedy: &str) -> Fault {
+    Fault { blocker: blocker(reason, message, BlockerOwner::User, remedy), is_final: true }
+}
+
+/// Credentials and authority of a repository, out of their Secrets.
+async fn access(management: &Client, credentials: Option<&Key>, authority: Option<&Key>) -> Result<Access, Fault> {
+    let mut access = Access::default();
+    if let Some(key) = credentials {
+        let secret = secret(management, key).await?;
+        access.username = bytes(&secret, "username").and_then(|bytes| String::from_utf8(bytes).ok());
+        access.password = bytes(&secret, "password").and_then(|bytes| String::from_utf8(bytes).ok()).map(Password::new);
+        access.docker_config = bytes(&secret, ".dockerconfigjson");
+        access.ca = bytes(&secret, "ca.crt");
+    }
+    if let Some(key) = authority {
+        access.ca = bytes(&secret(management, key).await?, "ca.crt");
+    }
+    Ok(access)
+}
+
+fn bytes(secret: &Secret, key: &str) -> Option<Vec<u8>> {
+    Some(secret.data.as_ref()?.get(key)?.0.clone())
+}
+
+async fn secret(management: &Client, key: &Key) -> Result<Secret, Fault> {
+    let api: Api<Secret> = Api::namespaced(management.clone(), &key.namespace);
+    let found = api.get_opt(&key.name).await.map_err(|error| fault_of(Failure::from(error)))?;
+    found.ok_or_else(|| Fault {
+        blocker: blocker(
+            "SecretMissing",
+            format!("Secret {key} with the credentials of the repository is not there"),
+            BlockerOwner::PlatformAdmin,
+            format!("create Secret {key}"),
+        ),
+        is_final: false,
+    })
+}
+
+/// Something that the cluster could not be asked.
+pub(crate) fn fault_of(failure: Failure) -> Fault {
+    let blocker = blocker("ClusterUnreachable", failure.chain(), BlockerOwner::Butler, "wait: it is tried again");
+    Fault { blocker, is_final: false }
+}
+
+impl From<SourceError> for Fault {
+    fn from(error: SourceError) -> Self {
+        let owner = if error.is_final() { BlockerOwner::User } else { BlockerOwner::PlatformAdmin };
+        let remedy =
+            "correct the version or the repository; where there is no way out, name a mirror in the ButlerConfig";
+        // Secrets are corrected without anybody being told.
+        let is_final = error.is_final() && error.reason() != "RepositoryAccessDenied";
+        Self { blocker: blocker(error.reason(), error.to_string(), owner, remedy), is_final }
+    }
+}
+
+impl From<ActionError> for Fault {
+    fn from(error: ActionError) -> Self {
+        let evidence = snippet(&error).into_iter().collect();
+        let (owner, remedy) = match error.reason() {
+            "ValuesRefused" | "RenderFailed" | "KubernetesVersion" => {
+                (BlockerOwner::User, "correct spec.values or spec.version")
+            }
+            "OwnedByOthers" => (BlockerOwner::User, "remove these objects from the cluster"),
+            "Unreachable" | "Conflict" | "Busy" | "Interrupted" => (BlockerOwner::Butler, "wait: it is tried again"),
+            "HookFailed" | "NotReady" | "Unhealthy" => {
+                (BlockerOwner::User, "look at the pods of the addon on the cluster; it is tried again")
+            }
+            _ => (BlockerOwner::User, "correct the addon, or choose another version"),
+        };
+        let is_final = error.is_final();
+        Self { blocker: Blocker { evidence, ..blocker(error.reason(), error.to_string(), owner, remedy) }, is_final }
+    }
+}
+
+/// Where in the chart it failed, and the line.
+fn snippet(error: &ActionError) -> Option<String> {
+    match error {
+        ActionError::Render(
+            RenderError::Parse { location, snippet, .. } | RenderError::Template { location, snippet, .. },
+        ) => Some(format!("{location}: {}", snippet.trim())),
+        ActionError::TakenBack { cause, .. } | ActionError::NotTakenBack { cause, .. } => snippet(cause),
+        _ => None,
+    }
+}
