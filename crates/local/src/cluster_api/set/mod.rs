@@ -15,7 +15,8 @@ use super::external::text;
 use super::world::{World, held, of_cluster, released};
 use crate::controller::Controller;
 use crate::workloads::rounding::until;
-pub(super) use plan::is_given_up;
+pub(super) use plan::{is_given_up, of_template};
+pub(super) use rank::is_well;
 use plan::{ControlPlane, Observed, Step, plan};
 
 /// The controller of MachineSets.
