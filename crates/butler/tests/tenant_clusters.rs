@@ -248,6 +248,48 @@ async fn every_operating_system_joins_by_what_it_boots() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_control_plane_on_machines_of_its_own_is_made_scaled_upgraded_and_removed() {
+    let data = tempfile::tempdir().unwrap();
+    let _butler = Butler::up(data.path());
+    let platform = Platform::on(data.path()).await;
+    let spec = json!({
+        "kubernetesVersion": "v1.33.0", "providerConfigRef": {"name": "local"}, "workers": {"replicas": 2},
+        "controlPlane": {"type": "standalone", "replicas": 1},
+    });
+    platform.create("alone", spec).await;
+    let cluster = Box::pin(platform.ready("alone", 2)).await;
+    let carriers = async || {
+        let nodes = platform.nodes("alone").await;
+        let role = "node-role.kubernetes.io/control-plane";
+        let carriers = nodes.iter().filter(|node| node.labels().contains_key(role));
+        let mut versions: Vec<String> =
+            carriers.map(|node| node.status.as_ref().unwrap().node_info.as_ref().unwrap().kubelet_version.clone()).collect();
+        versions.sort();
+        versions
+    };
+    assert_eq!(carriers().await, ["v1.33.0"]);
+    assert_eq!(platform.nodes("alone").await.len(), 3);
+
+    platform.patch("alone", json!({"spec": {"controlPlane": {"replicas": 3}}})).await;
+    Box::pin(platform.ready("alone", 2)).await;
+    assert_eq!(carriers().await, ["v1.33.0"; 3]);
+    let kind = "controlplane.cluster.x-k8s.io/v1beta1";
+    let plane = platform.internal(&cluster, kind, "KubeadmControlPlane", "alone").await;
+    assert!(has(&plane["status"], &json!({"initialized": true, "ready": true, "replicas": 3, "readyReplicas": 3})), "{plane}");
+
+    platform.patch("alone", json!({"spec": {"kubernetesVersion": "v1.34.0"}})).await;
+    Box::pin(platform.until("alone", |c| c.status.as_ref().unwrap().phase == Some(ClusterPhase::Updating))).await;
+    Box::pin(platform.ready("alone", 2)).await;
+    assert_eq!(carriers().await, ["v1.34.0"; 3]);
+    let plane = platform.internal(&cluster, kind, "KubeadmControlPlane", "alone").await;
+    assert_eq!((&plane["status"]["version"], &plane["status"]["updatedReplicas"]), (&json!("v1.34.0"), &json!(3)));
+
+    platform.clusters.delete("alone", &DeleteParams::default()).await.unwrap();
+    Box::pin(platform.gone("alone")).await;
+    Box::pin(platform.assert_no_trace("alone")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_seeds_cluster_on_harvester_becomes_the_objects_they_print() {
     let data = tempfile::tempdir().unwrap();
     let _butler = Butler::up(data.path());
