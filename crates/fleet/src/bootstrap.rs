@@ -98,7 +98,11 @@ pub(crate) fn config(
 }
 
 /// What the machines of a standalone control plane do at their first boot.
-pub(crate) fn control_plane(around: &Surroundings<'_>, wanted: &Wanted, version: Version) -> Result<Value, Vec<Blocker>> {
+pub(crate) fn control_plane(
+    around: &Surroundings<'_>,
+    wanted: &Wanted,
+    version: Version,
+) -> Result<Value, Vec<Blocker>> {
     let asked = &wanted.spec.control_plane;
     let trouble = |message: String| {
         vec![blocker("NodeOsRefused", message, BlockerOwner::User, "correct spec.controlPlane.machineTemplate")]

@@ -1,6 +1,8 @@
 //! Control planes on machines of their own.
 
-use butler_api::controlplane::{ControlPlaneFields, StewardControlPlane, StewardControlPlaneSpec, StewardControlPlaneStatus};
+use butler_api::controlplane::{
+    ControlPlaneFields, StewardControlPlane, StewardControlPlaneSpec, StewardControlPlaneStatus,
+};
 use butler_api::shared::{Blocker, BlockerOwner};
 use capi::ObjectReference;
 use capi::bootstrap::KubeadmConfigSpec;

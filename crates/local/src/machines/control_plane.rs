@@ -145,7 +145,8 @@ impl ControlPlanes {
         };
         let usual = Options::default();
         let services = cluster.spec.cluster_network.as_ref().and_then(|network| network.services.as_ref());
-        let service_cidr = services.and_then(|ranges| ranges.cidr_blocks.first().cloned()).unwrap_or(usual.service_cidr);
+        let service_cidr =
+            services.and_then(|ranges| ranges.cidr_blocks.first().cloned()).unwrap_or(usual.service_cidr);
         let version = if version.is_empty() { usual.version } else { version.to_owned() };
         let clock = Arc::clone(&self.clock);
         Ok(Options { advertised_port: port, service_cidr, version, security, clock, ..Options::default() })

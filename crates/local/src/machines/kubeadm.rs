@@ -28,7 +28,8 @@ pub(super) async fn complete(client: &Client, server: &str, authority: &str) -> 
 }
 
 fn objects(server: &str, authority: &str) -> Vec<Value> {
-    let cluster = json!({"name": "", "cluster": {"server": server, "certificate-authority-data": STANDARD.encode(authority)}});
+    let cluster =
+        json!({"name": "", "cluster": {"server": server, "certificate-authority-data": STANDARD.encode(authority)}});
     let kubeconfig = json!({"apiVersion": "v1", "kind": "Config", "clusters": [cluster], "contexts": [], "users": [], "current-context": ""});
     let info = "cluster-info";
     let reader = "kubeadm:bootstrap-signer-clusterinfo";

@@ -38,10 +38,10 @@ use tokio::task::AbortHandle;
 
 use crate::controller::serve;
 use crate::tenants::Tenants;
+pub use control_plane::Hosts;
 use ground::Grounds;
 use kubelets::Kubelets;
 use machine::{DataCentre, Machines};
-pub use control_plane::Hosts;
 pub use plan::Fault;
 
 /// Who writes, as managedFields name it.

@@ -208,8 +208,10 @@ mod tests {
             "spec": {"controlPlaneEndpoint": {"host": "h", "port": 6443}, "clusterNetwork": {"services": {"cidrBlocks": ["10.96.0.0/12"]}}},
         }))
         .unwrap();
-        let first: KubeadmConfigSpec =
-            serde_json::from_value(json!({"initConfiguration": {}, "clusterConfiguration": {"apiServer": {"certSANs": ["x"]}}})).unwrap();
+        let first: KubeadmConfigSpec = serde_json::from_value(
+            json!({"initConfiguration": {}, "clusterConfiguration": {"apiServer": {"certSANs": ["x"]}}}),
+        )
+        .unwrap();
         let text = cloud_config(&first, &[], Some("v1.34.4"), Some(&cluster)).unwrap();
         let config = kernel::yaml::value(&text).unwrap();
         assert!(config["runcmd"][0].as_str().unwrap().starts_with("kubeadm init --config /run/kubeadm/"), "{text}");

@@ -133,7 +133,8 @@ impl Configs {
             let found = self.world.secrets.get(&Key::new(&namespace, &secret));
             for (entry, file) in [("tls.crt", certificate), ("tls.key", key)] {
                 let data = found.as_ref().and_then(|found| found.data.as_ref()?.get(entry).cloned());
-                let missing = || Failure::new(Retry::Backoff, "KeysMissing", format!("{entry} of Secret {secret} is not there"));
+                let missing =
+                    || Failure::new(Retry::Backoff, "KeysMissing", format!("{entry} of Secret {secret} is not there"));
                 let content = data.and_then(|data| String::from_utf8(data.0).ok()).ok_or_else(missing)?;
                 files.push(File {
                     path: format!("{PKI}/{file}"),

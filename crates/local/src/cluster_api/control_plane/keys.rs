@@ -16,7 +16,11 @@ use crate::workloads::template::owned_by;
 const ADMINISTRATOR: SignedDuration = SignedDuration::from_hours(24 * 365);
 
 /// All Secrets of a new cluster, the kubeconfig last: who finds it finds the others.
-pub(super) fn generate(plane: &KubeadmControlPlane, cluster: &Cluster, now: Timestamp) -> Result<Vec<Secret>, PkiError> {
+pub(super) fn generate(
+    plane: &KubeadmControlPlane,
+    cluster: &Cluster,
+    now: Timestamp,
+) -> Result<Vec<Secret>, PkiError> {
     let keys = ClusterPki::generate(now, &SystemKeys)?;
     let pem = keys.to_pem();
     let validity = pki::validity_from(now, pki::AUTHORITY_LIFETIME);
@@ -37,10 +41,7 @@ pub(super) fn generate(plane: &KubeadmControlPlane, cluster: &Cluster, now: Time
     Ok([
         (secrets::authority(&name), pair(&pem.ca_certificate, pem.ca_key.expose())),
         (secrets::etcd(&name), pair(&etcd.certificate_pem(), etcd.key_pem().expose())),
-        (
-            secrets::front_proxy(&name),
-            pair(&pem.front_proxy_ca_certificate, pem.front_proxy_ca_key.expose()),
-        ),
+        (secrets::front_proxy(&name), pair(&pem.front_proxy_ca_certificate, pem.front_proxy_ca_key.expose())),
         (secrets::service_accounts(&name), pair(&public, pem.service_account_key.expose())),
         (secrets::kubeconfig(&name), vec![(secrets::VALUE, kubeconfig.expose().to_owned())]),
     ]

@@ -48,9 +48,8 @@ impl ControlPlanes {
         let others = others.iter().filter(|machine| machine.spec.cluster_name == name);
         let workers = others.filter(|machine| !machine.labels().contains_key(labels::CONTROL_PLANE)).count();
         let has_keys = world.secrets.get(&Key::new(&namespace, secrets::kubeconfig(&name))).is_some();
-        let is_booting = machines.iter().any(|machine| {
-            machine.status.as_ref().is_some_and(|status| status.infrastructure_ready)
-        });
+        let is_booting =
+            machines.iter().any(|machine| machine.status.as_ref().is_some_and(|status| status.infrastructure_ready));
         // From the first asking on its nodes are watched, and the first of them leads to the next pass.
         let answers = is_booting && world.tenants.has_nodes(&Key::new(&namespace, &name)).await?;
         Ok(Observed { plane: Arc::clone(plane), cluster, machines, workers, has_keys, answers, now: world.now() })
@@ -143,7 +142,8 @@ fn config(plane: &KubeadmControlPlane, cluster: &Cluster, name: &str, first: boo
     let mut config = KubeadmConfig::new(name, spec);
     // Its machine becomes its controller.
     let owner = plane.owner_ref(&());
-    config.metadata = ObjectMeta { owner_references: Some(owner.into_iter().collect()), ..metadata(plane, cluster, name) };
+    config.metadata =
+        ObjectMeta { owner_references: Some(owner.into_iter().collect()), ..metadata(plane, cluster, name) };
     config
 }
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use capi::IntOrPercent;
 use capi::controlplane::{KubeadmControlPlane, KubeadmControlPlaneStatus};
 use capi::core::{Cluster, Machine};
 use capi::names::annotations::{CONTROL_PLANE_TEMPLATE, DELETE_MACHINE};
 use capi::names::{conditions, finalizers::KUBEADM_CONTROL_PLANE, labels};
-use capi::IntOrPercent;
 use jiff::Timestamp;
 use kernel::version::Version;
 use kube::ResourceExt;
@@ -161,11 +161,17 @@ fn report(observed: &Observed) -> KubeadmControlPlaneStatus {
     let replicas = count(machines.len());
     let initialized = before.initialized || observed.answers;
     // The oldest counts: that is what everybody else has to fit to.
-    let joined = machines.iter().filter(|machine| machine.status.as_ref().is_some_and(|status| status.node_ref.is_some()));
+    let joined =
+        machines.iter().filter(|machine| machine.status.as_ref().is_some_and(|status| status.node_ref.is_some()));
     let versions = joined.filter_map(|machine| machine.spec.version.as_ref()?.parse::<Version>().ok());
     let message = format!("{ready} of {} machines are ready", plane.spec.replicas);
     let verdicts = vec![
-        judged(conditions::READY, ready >= plane.spec.replicas && ready == replicas, "WaitingForMachines", message.clone()),
+        judged(
+            conditions::READY,
+            ready >= plane.spec.replicas && ready == replicas,
+            "WaitingForMachines",
+            message.clone(),
+        ),
         judged(conditions::AVAILABLE, initialized && ready > 0, "WaitingForKubeadmInit", message.clone()),
         judged(conditions::MACHINES_READY, ready == replicas, "WaitingForMachines", message),
         judged(
@@ -211,12 +217,15 @@ mod tests {
 
     fn machine(name: &str, version: &str, health: &str) -> Arc<Machine> {
         let status = match health {
-            "well" => json!({"nodeRef": {"name": name}, "conditions": [{"type": conditions::NODE_HEALTHY, "status": "True"}]}),
+            "well" => {
+                json!({"nodeRef": {"name": name}, "conditions": [{"type": conditions::NODE_HEALTHY, "status": "True"}]})
+            }
             "lost" => json!({"nodeRef": {"name": name}, "conditions": [
                 {"type": conditions::HEALTH_CHECK_SUCCEEDED, "status": "False"}, {"type": conditions::OWNER_REMEDIATED, "status": "False"}]}),
             _ => json!({}),
         };
-        let mut metadata = json!({"name": name, "annotations": {CONTROL_PLANE_TEMPLATE: template(&plane(1, "v1", true))}});
+        let mut metadata =
+            json!({"name": name, "annotations": {CONTROL_PLANE_TEMPLATE: template(&plane(1, "v1", true))}});
         if health == "leaving" {
             metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
         }
@@ -260,17 +269,37 @@ mod tests {
             ("the first one", plane(3, "v1", false), vec![], create(true)),
             ("it is waited for", plane(3, "v1", false), vec![machine("a", "v1", "new")], vec![]),
             ("it has begun", plane(3, "v1", true), vec![well("a", "v1")], create(false)),
-            ("the second is waited for", plane(3, "v1", true), vec![well("a", "v1"), machine("b", "v1", "new")], vec![]),
+            (
+                "the second is waited for",
+                plane(3, "v1", true),
+                vec![well("a", "v1"), machine("b", "v1", "new")],
+                vec![],
+            ),
             ("rest", plane(3, "v1", true), three(), vec![]),
             ("less", plane(1, "v1", true), three(), delete("a")),
-            ("one goes already", plane(1, "v1", true), vec![machine("a", "v1", "leaving"), well("b", "v1"), well("c", "v1")], vec![]),
+            (
+                "one goes already",
+                plane(1, "v1", true),
+                vec![machine("a", "v1", "leaving"), well("b", "v1"), well("c", "v1")],
+                vec![],
+            ),
             ("an upgrade", plane(3, "v2", true), three(), create(false)),
-            ("an old one goes", plane(3, "v2", true), vec![well("a", "v1"), well("b", "v1"), well("c", "v1"), well("d", "v2")], delete("a")),
+            (
+                "an old one goes",
+                plane(3, "v2", true),
+                vec![well("a", "v1"), well("b", "v1"), well("c", "v1"), well("d", "v2")],
+                delete("a"),
+            ),
             ("an upgrade of one", plane(1, "v2", true), vec![well("a", "v1")], create(false)),
             ("it ends", plane(1, "v2", true), vec![well("a", "v1"), well("b", "v2")], delete("a")),
             ("without room", tight.clone(), three(), delete("a")),
             ("without room, the new one", tight, vec![well("b", "v1"), well("c", "v1")], create(false)),
-            ("a lost one", plane(3, "v1", true), vec![well("a", "v1"), machine("b", "v1", "lost"), well("c", "v1")], delete("b")),
+            (
+                "a lost one",
+                plane(3, "v1", true),
+                vec![well("a", "v1"), machine("b", "v1", "lost"), well("c", "v1")],
+                delete("b"),
+            ),
             ("the only one is lost", plane(1, "v1", true), vec![machine("a", "v1", "lost")], vec![]),
         ] {
             assert_eq!(plan(&observed(plane, machines)).steps, expected, "{why}");

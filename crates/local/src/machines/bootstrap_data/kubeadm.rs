@@ -59,10 +59,9 @@ pub(super) fn read(files: &[(String, String)]) -> Option<Join> {
             pins: discovery["caCertHashes"].as_array().into_iter().flatten().filter_map(text).collect(),
             ..Join::default()
         },
-        None if join["kind"] == "InitConfiguration" => Join {
-            endpoint: text(&of_kind("ClusterConfiguration")?["controlPlaneEndpoint"])?,
-            ..Join::default()
-        },
+        None if join["kind"] == "InitConfiguration" => {
+            Join { endpoint: text(&of_kind("ClusterConfiguration")?["controlPlaneEndpoint"])?, ..Join::default() }
+        }
         None => by_kubeconfig(join, &documents)?,
     };
     Some(Join { labels, taints, carries, ..way })
