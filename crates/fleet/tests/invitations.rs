@@ -79,7 +79,9 @@ fn observed(os: &str, settled: bool, invitation: Option<(String, Arc<Secret>)>) 
         network_pools: Vec::new(),
         allocations: Vec::new(),
         kubeconfig: None,
+        viewer_kubeconfig: None,
         published: None,
+        published_viewer: None,
         now: NOW.parse().unwrap(),
     }
 }

@@ -10,7 +10,7 @@ use capi::controlplane::KubeadmControlPlane;
 use capi::core::{Bootstrap, Cluster, Machine, MachineSpec};
 use capi::names::annotations::CONTROL_PLANE_TEMPLATE;
 use capi::names::{finalizers::KUBEADM_CONTROL_PLANE, labels, secrets};
-use capi::{ObjectReference, Raw};
+use capi::ObjectReference;
 use kube::core::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use runtime::{Failure, Key, Next, Queue, Reconcile, Retry};
@@ -130,7 +130,7 @@ fn config(plane: &KubeadmControlPlane, cluster: &Cluster, name: &str, first: boo
         },
         false => {
             let mut join = given.join_configuration.clone().unwrap_or_default();
-            join.control_plane = Some(join.control_plane.unwrap_or_else(Raw::default));
+            join.control_plane = Some(join.control_plane.unwrap_or_default());
             KubeadmConfigSpec {
                 cluster_configuration: None,
                 init_configuration: None,
