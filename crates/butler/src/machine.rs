@@ -74,6 +74,7 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
     let watches = Watches::new(client.clone());
     let volumes = workloads::Settings { volumes_dir: data.path().join("volumes") };
     let controllers = tenant_controllers(&clock, &metrics, &volumes);
+    let hosts = real.is_none().then(|| machines::Hosts { plane: plane.clone(), controllers: Arc::clone(&controllers) });
     let programs = match real {
         Some(real) => Programs::real(real.binaries().clone(), Simulation::default()),
         None => Programs::embedded(plane.clone(), Arc::clone(&clock), controllers, Simulation::default()),
@@ -102,7 +103,7 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
     let mut steward_settings = steward::Settings::default();
     steward_settings.leaf_lifetime = leaf_lifetime.unwrap_or(steward_settings.leaf_lifetime);
     let tenants = Tenants::new(&watches);
-    let data_centre = machines::Settings::default();
+    let data_centre = machines::Settings { hosts, ..machines::Settings::default() };
     Ok(Machine {
         _cluster_api: is_cluster_api
             .then(|| cluster_api::start(&watches, &tenants, Arc::clone(&clock), metrics.clone())),

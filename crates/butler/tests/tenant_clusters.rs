@@ -111,13 +111,17 @@ impl Platform {
 
     /// The nodes of a cluster, through the kubeconfig its team finds.
     async fn nodes(&self, name: &str) -> Vec<Node> {
+        self.try_nodes(name).await.unwrap()
+    }
+
+    async fn try_nodes(&self, name: &str) -> kube::Result<Vec<Node>> {
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), "team-a");
         let secret = secrets.get(&format!("{name}-kubeconfig")).await.unwrap();
         let text = String::from_utf8(secret.data.unwrap()["value"].0.clone()).unwrap();
         let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
         let nodes: Api<Node> = Api::all(Client::try_from(config).unwrap());
-        nodes.list(&ListParams::default()).await.unwrap().items
+        Ok(nodes.list(&ListParams::default()).await?.items)
     }
 
     /// An object of the internals, as JSON.
@@ -245,6 +249,69 @@ async fn every_operating_system_joins_by_what_it_boots() {
         Box::pin(platform.gone(os)).await;
         Box::pin(platform.assert_no_trace(os)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_control_plane_on_machines_of_its_own_is_made_scaled_upgraded_and_removed() {
+    let data = tempfile::tempdir().unwrap();
+    let butler = Butler::up(data.path());
+    let platform = Platform::on(data.path()).await;
+    let spec = json!({
+        "kubernetesVersion": "v1.33.0", "providerConfigRef": {"name": "local"}, "workers": {"replicas": 2},
+        "controlPlane": {"type": "standalone", "replicas": 1},
+    });
+    platform.create("alone", spec).await;
+    let cluster = Box::pin(platform.ready("alone", 2)).await;
+    let carriers = async |platform: &Platform| {
+        let nodes = platform.nodes("alone").await;
+        let role = "node-role.kubernetes.io/control-plane";
+        let carriers = nodes.iter().filter(|node| node.labels().contains_key(role));
+        let mut versions: Vec<String> = carriers
+            .map(|node| node.status.as_ref().unwrap().node_info.as_ref().unwrap().kubelet_version.clone())
+            .collect();
+        versions.sort();
+        versions
+    };
+    assert_eq!(carriers(&platform).await, ["v1.33.0"]);
+    assert_eq!(platform.nodes("alone").await.len(), 3);
+
+    // What was written before a power cut is there after it.
+    let before: Vec<_> = platform.nodes("alone").await.iter().map(|node| node.uid()).collect();
+    butler.kill();
+    let _butler = Butler::up(data.path());
+    let platform = Platform::on(data.path()).await;
+    Box::pin(platform.ready("alone", 2)).await;
+    let answered = async {
+        loop {
+            match platform.try_nodes("alone").await {
+                Ok(nodes) => return nodes,
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    };
+    let nodes = tokio::time::timeout(PATIENCE, Box::pin(answered)).await.unwrap();
+    assert_eq!(nodes.iter().map(|node| node.uid()).collect::<Vec<_>>(), before);
+
+    platform.patch("alone", json!({"spec": {"controlPlane": {"replicas": 3}}})).await;
+    Box::pin(platform.ready("alone", 2)).await;
+    assert_eq!(carriers(&platform).await, ["v1.33.0"; 3]);
+    let kind = "controlplane.cluster.x-k8s.io/v1beta1";
+    let plane = platform.internal(&cluster, kind, "KubeadmControlPlane", "alone").await;
+    assert!(
+        has(&plane["status"], &json!({"initialized": true, "ready": true, "replicas": 3, "readyReplicas": 3})),
+        "{plane}"
+    );
+
+    platform.patch("alone", json!({"spec": {"kubernetesVersion": "v1.34.0"}})).await;
+    Box::pin(platform.until("alone", |c| c.status.as_ref().unwrap().phase == Some(ClusterPhase::Updating))).await;
+    Box::pin(platform.ready("alone", 2)).await;
+    assert_eq!(carriers(&platform).await, ["v1.34.0"; 3]);
+    let plane = platform.internal(&cluster, kind, "KubeadmControlPlane", "alone").await;
+    assert_eq!((&plane["status"]["version"], &plane["status"]["updatedReplicas"]), (&json!("v1.34.0"), &json!(3)));
+
+    platform.clusters.delete("alone", &DeleteParams::default()).await.unwrap();
+    Box::pin(platform.gone("alone")).await;
+    Box::pin(platform.assert_no_trace("alone")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

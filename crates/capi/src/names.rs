@@ -71,6 +71,8 @@ pub mod annotations {
     pub const NODE_OWNER_NAME: &str = "cluster.x-k8s.io/owner-name";
     /// Keeps the preflight checks of a MachineSet, named in a list or `All`, from being made.
     pub const SKIP_PREFLIGHT: &str = "machineset.cluster.x-k8s.io/skip-preflight-checks";
+    /// On a Machine of a KubeadmControlPlane: digest of what it was made from.
+    pub const CONTROL_PLANE_TEMPLATE: &str = "local.butlerlabs.dev/control-plane-template";
     /// On a LocalMachine: what is wrong with it. `dead` stops its node's heartbeats.
     pub const FAULT: &str = "local.butlerlabs.dev/fault";
 }
@@ -85,6 +87,8 @@ pub mod finalizers {
     pub const MACHINE_SET: &str = "cluster.x-k8s.io/machineset";
     /// On Machine.
     pub const MACHINE: &str = "machine.cluster.x-k8s.io";
+    /// On KubeadmControlPlane.
+    pub const KUBEADM_CONTROL_PLANE: &str = "kubeadm.controlplane.cluster.x-k8s.io";
     /// On the machines of this machine's own data centre.
     pub const LOCAL_MACHINE: &str = "local.butlerlabs.dev/machine";
 }
@@ -106,6 +110,21 @@ pub mod secrets {
     /// The authority of a Cluster.
     pub fn authority(cluster: &str) -> String {
         format!("{cluster}-ca")
+    }
+
+    /// The authority of a Cluster's etcd.
+    pub fn etcd(cluster: &str) -> String {
+        format!("{cluster}-etcd")
+    }
+
+    /// The authority of a Cluster's aggregated API servers.
+    pub fn front_proxy(cluster: &str) -> String {
+        format!("{cluster}-proxy")
+    }
+
+    /// The key that signs a Cluster's ServiceAccount tokens.
+    pub fn service_accounts(cluster: &str) -> String {
+        format!("{cluster}-sa")
     }
 }
 

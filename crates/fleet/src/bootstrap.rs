@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use kernel::version::Version;
 use machine_os::{Bootstrap, ClusterNetwork, Format, Join, Machine, Pool, TalosAuthority};
 use pki::Secret;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::blockers::blocker;
 use crate::cluster::{Invitation, Wanted};
@@ -95,6 +95,37 @@ pub(crate) fn config(
         Bootstrap::Config(_) => None,
     };
     Ok(Boots::Data { digest, document })
+}
+
+/// What the machines of a standalone control plane do at their first boot.
+pub(crate) fn control_plane(
+    around: &Surroundings<'_>,
+    wanted: &Wanted,
+    version: Version,
+) -> Result<Value, Vec<Blocker>> {
+    let asked = &wanted.spec.control_plane;
+    let trouble = |message: String| {
+        vec![blocker("NodeOsRefused", message, BlockerOwner::User, "correct spec.controlPlane.machineTemplate")]
+    };
+    let mut os = asked.machine_template.clone().unwrap_or_default().os.unwrap_or_default();
+    os.ssh_authorized_key = os.ssh_authorized_key.or_else(|| around.ssh_key.clone());
+    let network = network(wanted).ok_or_else(|| trouble("the networks of the cluster cannot be read".to_owned()))?;
+    let machines = Pool {
+        cluster: around.cluster.to_owned(),
+        kubernetes: version,
+        os,
+        join: None,
+        network,
+        labels: Default::default(),
+        taints: Vec::new(),
+        kubelet_args: Default::default(),
+        time_servers: around.time_servers.clone(),
+        name_servers: around.name_servers.clone(),
+        mirrors: Default::default(),
+        machine: around.machine.clone(),
+        talos: None,
+    };
+    machine_os::control_plane(&machines, &asked.cert_sans).map_err(|error| trouble(error.to_string()))
 }
 
 /// Stands for the way to join, which is known later and says nothing about the machines.

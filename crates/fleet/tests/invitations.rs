@@ -66,6 +66,7 @@ fn observed(os: &str, settled: bool, invitation: Option<(String, Arc<Secret>)>) 
             "spec": {"replicas": 1, "version": "v1.34.4"},
             "status": {"ready": true, "initialized": true, "readyReplicas": 1, "version": "v1.34.4"},
         }))),
+        standalone: None,
         hosted: None,
         infrastructure: None,
         deployments: [("c-workers".to_owned(), deployment)].into(),
@@ -78,7 +79,9 @@ fn observed(os: &str, settled: bool, invitation: Option<(String, Arc<Secret>)>) 
         network_pools: Vec::new(),
         allocations: Vec::new(),
         kubeconfig: None,
+        viewer_kubeconfig: None,
         published: None,
+        published_viewer: None,
         now: NOW.parse().unwrap(),
     }
 }

@@ -142,6 +142,11 @@ impl Tenants {
         Ok(nodes.all().into_iter().find(found))
     }
 
+    /// Whether a tenant has shown a node. Whoever asks is told of its nodes from then on.
+    pub(crate) async fn has_nodes(&self, cluster: &Key) -> Result<bool, Failure> {
+        Ok(self.get(cluster).await?.is_some_and(|tenant| !tenant.nodes().all().is_empty()))
+    }
+
     /// Ends all watches of a Cluster that is no more.
     pub(crate) fn forget(&self, cluster: &Key) {
         self.shared.known.lock().remove(cluster);

@@ -149,6 +149,7 @@ impl ClusterController {
             Object::Secret(object) => self.write(&self.secrets, *object).await,
             Object::Cluster(object) => self.write(&self.capi, *object).await,
             Object::ControlPlane(object) => self.write(&self.control_planes, *object).await,
+            Object::Standalone(object) => self.write(&self.standalone, *object).await,
             Object::Deployment(object) => self.write(&self.deployments, *object).await,
             Object::HealthCheck(object) => self.write(&self.checks, *object).await,
             Object::Allocation(object) => self.write(&self.allocations, *object).await,

@@ -19,6 +19,7 @@ mod remaining;
 mod render;
 mod report;
 mod resolve;
+mod standalone;
 mod versions;
 
 use std::collections::{BTreeMap, HashMap};
@@ -35,6 +36,7 @@ use butler_api::names::{BUTLER_CONFIG, SYSTEM_NAMESPACE, VIEWER_CONF};
 use butler_api::shared::Provider;
 use butler_api::steward::TenantControlPlane;
 use capi::bootstrap::KubeadmConfigTemplate;
+use capi::controlplane::KubeadmControlPlane;
 use capi::core::{Cluster, Machine, MachineDeployment, MachineHealthCheck};
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::core::DynamicObject;
@@ -94,6 +96,7 @@ pub struct ClusterController {
     capi: Watched<Cluster>,
     control_planes: Watched<StewardControlPlane>,
     hosted: Watched<TenantControlPlane>,
+    standalone: Watched<KubeadmControlPlane>,
     deployments: Watched<MachineDeployment>,
     machines: Watched<Machine>,
     checks: Watched<MachineHealthCheck>,
@@ -133,6 +136,7 @@ impl ClusterController {
             capi: watches.of(),
             control_planes: watches.of(),
             hosted: watches.of(),
+            standalone: watches.of(),
             deployments: watches.of(),
             machines: watches.of(),
             checks: watches.of(),
@@ -161,6 +165,7 @@ impl ClusterController {
         self.follow_internals(&self.capi);
         self.follow_internals(&self.control_planes);
         self.follow_internals(&self.hosted);
+        self.follow_internals(&self.standalone);
         self.follow_internals(&self.deployments);
         self.follow_internals(&self.machines);
         self.follow_internals(&self.checks);
@@ -289,6 +294,8 @@ impl ClusterController {
         let owns = |secret: &Arc<Secret>| {
             secret.owner_references().iter().any(|owner| Some(&owner.uid) == cluster.metadata.uid.as_ref())
         };
+        let standalone = self.standalone.get(&own);
+        let like_hosted = || standalone.as_deref().map(|plane| Arc::new(standalone::like_hosted(plane)));
         let mut observed = Observed {
             team: self.teams.get(&Key::cluster(team_name(&cluster))),
             platform: self.configs.get(&Key::cluster(BUTLER_CONFIG)),
@@ -296,7 +303,8 @@ impl ClusterController {
             credentials,
             namespace: self.namespaces.get(&Key::cluster(internals.clone())),
             capi: self.capi.get(&own),
-            control_plane: self.control_planes.get(&own),
+            control_plane: self.control_planes.get(&own).or_else(like_hosted),
+            standalone,
             hosted: self.hosted.get(&own),
             infrastructure: None,
             deployments: by_name(&self.deployments, &internals),

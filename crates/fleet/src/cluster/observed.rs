@@ -12,6 +12,7 @@ use butler_api::controlplane::StewardControlPlane;
 use butler_api::names::finalizers;
 use butler_api::steward::TenantControlPlane;
 use capi::bootstrap::KubeadmConfigTemplate;
+use capi::controlplane::KubeadmControlPlane;
 use capi::core::{Cluster, Machine, MachineDeployment, MachineHealthCheck};
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
@@ -40,8 +41,10 @@ pub struct Observed {
     pub namespace: Option<Arc<Namespace>>,
     /// Cluster API's view of it.
     pub capi: Option<Arc<Cluster>>,
-    /// The control plane, as Cluster API asks for it.
+    /// The control plane, as Cluster API asks for it; one on machines of its own in the words of a hosted one.
     pub control_plane: Option<Arc<StewardControlPlane>>,
+    /// The control plane on machines of its own.
+    pub standalone: Option<Arc<KubeadmControlPlane>>,
     /// The control plane, as Steward makes it.
     pub hosted: Option<Arc<TenantControlPlane>>,
     /// The infrastructure of the cluster.

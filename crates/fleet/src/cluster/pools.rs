@@ -10,7 +10,7 @@ use capi::core::{
     Bootstrap, MachineDeployment, MachineDeploymentSpec, MachineHealthCheck, MachineHealthCheckSpec, MachineSpec,
     MachineTemplate, RollingUpdate, Strategy, UnhealthyCondition,
 };
-use capi::names::labels::{CLUSTER_NAME, DEPLOYMENT_NAME};
+use capi::names::labels::{CLUSTER_NAME, CONTROL_PLANE, DEPLOYMENT_NAME};
 use capi::names::secrets;
 use capi::{ObjectReference, TemplateMeta};
 use k8s_openapi::ByteString;
@@ -123,14 +123,14 @@ impl Renderer<'_> {
     }
 
     /// Metadata of something that is replaced and never changed.
-    fn annotated(&self, name: &str, digest: &str) -> ObjectMeta {
+    pub(crate) fn annotated(&self, name: &str, digest: &str) -> ObjectMeta {
         let mut metadata = self.metadata(name);
         metadata.annotations = Some([(names::TEMPLATE.to_owned(), digest.to_owned())].into());
         metadata
     }
 
     /// What the provider and the platform say about every machine.
-    fn surroundings(&self) -> Surroundings<'_> {
+    pub(crate) fn surroundings(&self) -> Surroundings<'_> {
         let network = self.request.provider.spec.network.as_ref();
         let platform = self.observed.platform.as_ref().map(|platform| &platform.spec);
         let time_servers = [
@@ -196,6 +196,15 @@ impl Renderer<'_> {
         }
     }
 
+    /// What replaces dead machines of a standalone control plane.
+    pub(crate) fn control_plane_check(&self, name: &str) -> MachineHealthCheck {
+        let pairs = [(CLUSTER_NAME, self.name.as_str()), (CONTROL_PLANE, "")];
+        let labels = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let mut check = self.health_check(name, &HealthCheck::default());
+        check.spec.selector = LabelSelector { match_labels: Some(labels.into()), ..LabelSelector::default() };
+        check
+    }
+
     fn selector(&self, deployment: &str) -> LabelSelector {
         let pairs = [(CLUSTER_NAME, self.name.as_str()), (DEPLOYMENT_NAME, deployment)];
         let labels = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
@@ -209,7 +218,12 @@ pub(crate) fn digest_of<K: Resource>(template: &K) -> Option<String> {
 }
 
 /// The name of the template with this digest: the one in use if it is that one, else the plain name, else one more.
-fn template_name(name: &str, digest: &str, used: Option<&str>, digest_of: impl Fn(&str) -> Option<String>) -> String {
+pub(crate) fn template_name(
+    name: &str,
+    digest: &str,
+    used: Option<&str>,
+    digest_of: impl Fn(&str) -> Option<String>,
+) -> String {
     if let Some(used) = used
         && digest_of(used).as_deref() == Some(digest)
     {

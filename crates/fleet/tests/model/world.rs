@@ -108,6 +108,7 @@ impl World {
             namespace: self.namespace.clone().map(Arc::new),
             capi: self.capi.clone().map(Arc::new),
             control_plane: self.plane.clone().map(Arc::new),
+            standalone: None,
             hosted: None,
             infrastructure: self.infrastructure.clone().map(Arc::new),
             deployments: arcs(&self.deployments),
@@ -245,6 +246,7 @@ impl World {
                     true
                 }
             }
+            Object::Standalone(_) => panic!("every control plane is hosted here"),
             Object::ControlPlane(new) => {
                 inside(new.namespace());
                 match &mut self.plane {

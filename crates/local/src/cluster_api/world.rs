@@ -1,6 +1,7 @@
 //! What all controllers of Cluster API's kinds read and write.
 
 use capi::bootstrap::KubeadmConfig;
+use capi::controlplane::KubeadmControlPlane;
 use capi::core::{Cluster, Machine, MachineDeployment, MachineHealthCheck, MachineSet};
 use capi::names::annotations::PAUSED;
 use capi::names::secrets;
@@ -21,6 +22,7 @@ pub(super) struct World {
     pub(super) sets: Objects<MachineSet>,
     pub(super) machines: Objects<Machine>,
     pub(super) checks: Objects<MachineHealthCheck>,
+    pub(super) control_planes: Objects<KubeadmControlPlane>,
     pub(super) configs: Objects<KubeadmConfig>,
     pub(super) secrets: Objects<Secret>,
     pub(super) externals: Externals,
@@ -38,6 +40,7 @@ impl World {
             sets: Objects::watch(watches, MANAGER),
             machines: Objects::watch(watches, MANAGER),
             checks: Objects::watch(watches, MANAGER),
+            control_planes: Objects::watch(watches, MANAGER),
             configs: Objects::watch(watches, MANAGER),
             secrets: Objects::watch(watches, MANAGER),
             externals: Externals::new(watches.clone()),
@@ -55,6 +58,7 @@ impl World {
             self.sets.synced(),
             self.machines.synced(),
             self.checks.synced(),
+            self.control_planes.synced(),
             self.configs.synced(),
             self.secrets.synced(),
         );

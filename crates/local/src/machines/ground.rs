@@ -1,12 +1,17 @@
 //! The ground clusters stand on: there at once.
 
+use std::sync::Arc;
+
+use capi::controlplane::KubeadmControlPlane;
 use capi::core::Cluster;
 use capi::infrastructure::Provisioned;
 use capi::names::annotations::MANAGED_BY;
-use kube::ResourceExt;
+use kube::{Resource, ResourceExt};
 use runtime::{Failure, Key, Next, Queue, Reconcile, Watched, Watches};
+use serde_json::{Value, json};
 
 use super::MANAGER;
+use super::control_plane::ControlPlanes;
 use super::providers::ClusterKind;
 use crate::cluster_api::world::{is_leaving, is_paused};
 use crate::controller::Controller;
@@ -16,11 +21,12 @@ use crate::objects::Objects;
 pub(super) struct Grounds<K> {
     objects: Objects<K>,
     clusters: Watched<Cluster>,
+    planes: Arc<ControlPlanes>,
 }
 
 impl<K: ClusterKind> Grounds<K> {
-    pub(super) fn new(watches: &Watches) -> Self {
-        Self { objects: Objects::watch(watches, MANAGER), clusters: watches.of() }
+    pub(super) fn new(watches: &Watches, planes: Arc<ControlPlanes>) -> Self {
+        Self { objects: Objects::watch(watches, MANAGER), clusters: watches.of(), planes }
     }
 }
 
@@ -32,6 +38,15 @@ impl<K: ClusterKind> Reconcile for Grounds<K> {
         if is_others || is_leaving(&*object) || is_paused(&*object, cluster.as_deref()) {
             return Ok(Next::Rest);
         }
+        // Machines that carry their control plane are found by an address of the data centre.
+        if cluster.is_some_and(|cluster| carries_itself(&cluster))
+            && !has_endpoint(&*object)
+            && let Some((host, port)) = self.planes.reserve()?
+        {
+            let endpoint = json!({"spec": {"controlPlaneEndpoint": {"host": host, "port": port}}});
+            self.objects.patch(&object, endpoint).await?;
+            return Ok(Next::Rest);
+        }
         let mut told = K::clone(&object);
         let status = told.status_mut().get_or_insert_default();
         status.ready = true;
@@ -41,6 +56,16 @@ impl<K: ClusterKind> Reconcile for Grounds<K> {
         }
         Ok(Next::Rest)
     }
+}
+
+fn carries_itself(cluster: &Cluster) -> bool {
+    let kind = cluster.spec.control_plane_ref.as_ref().and_then(|reference| reference.kind.as_deref());
+    kind == Some(&*KubeadmControlPlane::kind(&()))
+}
+
+fn has_endpoint<K: ClusterKind>(object: &K) -> bool {
+    let host = json!(object).pointer("/spec/controlPlaneEndpoint/host").and_then(Value::as_str).map(str::to_owned);
+    host.is_some_and(|host| !host.is_empty())
 }
 
 impl<K: ClusterKind> Controller for Grounds<K> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{CertificateSigningRequest, CertificateSigningRequestSpec};
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
@@ -15,11 +15,13 @@ use pki::{Certificate, KeySource, SigningRequest, Subject, SystemKeys};
 use runtime::{Failure, Retry};
 use serde_json::json;
 
-use super::bootstrap_data::Join;
+use super::bootstrap_data::{Carried, Join};
 use super::node::{self, NodeShape};
 
 /// A tenant that does not take a connection in this time is not there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// As long as it takes to register one Node.
+const BEGINNING: SignedDuration = SignedDuration::from_mins(10);
 /// A Node is removed in milliseconds where somebody answers.
 const LEFT_WITHIN: Duration = Duration::from_secs(5);
 /// A request that nobody has signed by then is made again later.
@@ -38,6 +40,23 @@ pub(super) async fn join(way: &Join, shape: &NodeShape, now: Timestamp) -> Resul
     let own = AuthInfo {
         client_certificate_data: Some(STANDARD.encode(&certificate)),
         client_key_data: Some(STANDARD.encode(key.pem().expose()).into()),
+        ..AuthInfo::default()
+    };
+    register(&client(way, &authorities, own)?, shape, now).await
+}
+
+/// Makes a machine that carries the control plane a node of it: who has the keys of a cluster needs nobody to let it in.
+pub(super) async fn begin(way: &Join, carried: &Carried, shape: &NodeShape, now: Timestamp) -> Result<(), Failure> {
+    let keys = carried.keys().ok_or_else(|| failed("the machine boots without the keys of its cluster"))?;
+    let unusable = |error: pki::PkiError| failed("the keys of the cluster are damaged").caused_by(error);
+    let authorities = Certificate::all_from_pem(&keys.ca_certificate).map_err(unusable)?;
+    let authority = pki::Authority::from_pem(&keys.ca_certificate, keys.ca_key.expose()).map_err(unusable)?;
+    let subject = Subject::named("kubernetes-admin").organization("system:masters");
+    let profile = pki::ClientProfile { subject, validity: pki::validity_from(now, BEGINNING) };
+    let leaf = authority.issue_client(&profile, &SystemKeys).map_err(unusable)?;
+    let own = AuthInfo {
+        client_certificate_data: Some(STANDARD.encode(leaf.certificate_pem())),
+        client_key_data: Some(STANDARD.encode(leaf.key_pem().expose()).into()),
         ..AuthInfo::default()
     };
     register(&client(way, &authorities, own)?, shape, now).await

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use capi::core::{Cluster, Machine};
 use capi::names::finalizers::LOCAL_MACHINE;
-use capi::names::{annotations, secrets};
+use capi::names::{annotations, labels, secrets};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{Secret, Taint};
 use kube::{Resource, ResourceExt};
 use parking_lot::Mutex;
 use runtime::{Clock, Failure, Key, Next, Queue, Reconcile, Retry, Watched, Watches};
 use serde_json::json;
 
-use super::bootstrap_data::{self, Join};
+use super::bootstrap_data::{self, Carried, Join};
+use super::control_plane::ControlPlanes;
 use super::kubelets::Kubelets;
 use super::node::NodeShape;
 use super::plan::{self, Fault, Observed, Step, plan};
@@ -25,6 +26,8 @@ use crate::objects::Objects;
 use crate::tenants::Tenants;
 use crate::workloads::rounding::until;
 
+/// What kubeadm marks nodes with that carry a control plane.
+const CONTROL_PLANE_ROLE: &str = "node-role.kubernetes.io/control-plane";
 /// How long a tenant that does not answer is asked to remove the Node of a machine that goes.
 const LEFT_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 
@@ -35,6 +38,7 @@ pub(super) struct DataCentre {
     secrets: Watched<Secret>,
     tenants: Tenants,
     kubelets: Kubelets,
+    planes: Arc<ControlPlanes>,
     addresses: Mutex<Pool>,
     settings: Settings,
     clock: Clock,
@@ -50,7 +54,13 @@ impl DataCentre {
     ) -> Self {
         let addresses = Mutex::new(Pool::new(settings.addresses));
         let (owners, clusters, secrets) = (watches.of(), watches.of(), watches.of());
-        Self { owners, clusters, secrets, tenants, kubelets, addresses, settings, clock }
+        let planes = Arc::new(ControlPlanes::new(settings.hosts.clone(), Clock::clone(&clock)));
+        Self { owners, clusters, secrets, tenants, kubelets, planes, addresses, settings, clock }
+    }
+
+    /// The control planes that machines carry.
+    pub(super) fn planes(&self) -> Arc<ControlPlanes> {
+        Arc::clone(&self.planes)
     }
 
     pub(super) async fn synced(&self) {
@@ -136,13 +146,22 @@ impl<K: MachineKind> Machines<K> {
                 };
                 let way = belonging.data.as_deref().and_then(bootstrap_data::read).ok_or_else(unreadable)?;
                 let shape = shape(&object, belonging, &way);
-                join::join(&way, &shape, now).await?;
+                match &way.carries {
+                    Some(carried) => {
+                        self.carry(&name, belonging, carried).await?;
+                        join::begin(&way, carried, &shape, now).await?;
+                    }
+                    None => join::join(&way, &shape, now).await?,
+                }
                 let status = object.status().cloned().unwrap_or_default();
                 self.report(object, plan::joined(&status, now)).await
             }
             Step::Run => {
                 let Some(cluster) = &belonging.cluster else { return Ok(object) };
                 let way = belonging.data.as_deref().and_then(bootstrap_data::read).unwrap_or_default();
+                if let Some(carried) = &way.carries {
+                    self.carry(&name, belonging, carried).await?;
+                }
                 let is_dead = self.fault(&object) == Some(Fault::Dead);
                 centre.kubelets.run(&Key::of(&**cluster), shape(&object, belonging, &way), is_dead).await?;
                 Ok(object)
@@ -150,6 +169,7 @@ impl<K: MachineKind> Machines<K> {
             Step::Stop => {
                 let namespace = object.namespace().unwrap_or_default();
                 centre.kubelets.stop(&namespace, &name, object.provider_id().unwrap_or_default());
+                self.put_down(belonging).await?;
                 Ok(object)
             }
             Step::Leave => {
@@ -160,6 +180,30 @@ impl<K: MachineKind> Machines<K> {
                 self.objects.patch(&object, json!({"metadata": {"finalizers": released(&object, LOCAL_MACHINE)}})).await
             }
         }
+    }
+
+    /// Lets a machine carry the control plane of its cluster.
+    async fn carry(&self, name: &str, belonging: &Belonging, carried: &Carried) -> Result<(), Failure> {
+        let Some((cluster, owner)) = belonging.cluster.as_ref().zip(belonging.owner.as_ref()) else { return Ok(()) };
+        let version = owner.spec.version.clone().unwrap_or_default();
+        self.centre.planes.carry(cluster, name, carried, &version).await
+    }
+
+    /// Ends what a machine carried. The last one of a cluster that goes takes its data along.
+    async fn put_down(&self, belonging: &Belonging) -> Result<(), Failure> {
+        let Some((cluster, owner)) = belonging.cluster.as_ref().zip(belonging.owner.as_ref()) else { return Ok(()) };
+        if !owner.labels().contains_key(labels::CONTROL_PLANE) {
+            return Ok(());
+        }
+        let (planes, key) = (&self.centre.planes, Key::of(&**cluster));
+        planes.stop(&key, &owner.name_any()).await;
+        let others = self.centre.owners.in_namespace(&key.namespace);
+        let is_last = !others.iter().any(|other| {
+            other.spec.cluster_name == key.name
+                && other.labels().contains_key(labels::CONTROL_PLANE)
+                && other.uid() != owner.uid()
+        });
+        if is_last && is_leaving(&**cluster) { planes.forget(cluster).await } else { Ok(()) }
     }
 
     /// Removes the Node of a machine whose join was cut short. A tenant that does not answer is not asked forever.
@@ -195,6 +239,12 @@ fn address<K: MachineKind>(object: &K) -> Option<std::net::IpAddr> {
 }
 
 fn shape<K: MachineKind>(object: &K, belonging: &Belonging, way: &Join) -> NodeShape {
+    let (mut labels, mut taints) = (way.labels.clone(), way.taints.clone());
+    if way.carries.is_some() {
+        labels.insert(CONTROL_PLANE_ROLE.to_owned(), String::new());
+        let effect = "NoSchedule".to_owned();
+        taints.push(Taint { key: CONTROL_PLANE_ROLE.to_owned(), effect, ..Taint::default() });
+    }
     NodeShape {
         name: object.name_any(),
         provider_id: object.provider_id().unwrap_or_default().to_owned(),
@@ -202,8 +252,8 @@ fn shape<K: MachineKind>(object: &K, belonging: &Belonging, way: &Join) -> NodeS
         version: belonging.owner.as_ref().and_then(|owner| owner.spec.version.clone()).unwrap_or_default(),
         os: object.os(),
         capacity: object.capacity(),
-        labels: way.labels.clone(),
-        taints: way.taints.clone(),
+        labels,
+        taints,
     }
 }
 

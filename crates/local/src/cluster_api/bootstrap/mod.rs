@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use capi::bootstrap::{File, KubeadmConfig};
-use capi::core::Machine;
+use capi::core::{Cluster, Machine};
 use capi::names::{labels, secrets};
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
@@ -23,7 +23,10 @@ use serde_json::json;
 use super::world::{World, cluster_of_secret};
 use crate::controller::Controller;
 use crate::workloads::template::owned_by;
-use plan::{Observed, Step, needs_token, plan, token};
+use plan::{Observed, Step, begins, needs_token, plan, token};
+
+/// Where kubeadm keeps keys.
+pub(crate) const PKI: &str = "/etc/kubernetes/pki";
 
 /// The controller of KubeadmConfigs.
 pub(super) struct Configs {
@@ -99,8 +102,13 @@ impl Configs {
             }
             Step::Data => {
                 let version = observed.machine.as_ref().and_then(|machine| machine.spec.version.as_deref());
-                let files = self.files(config)?;
-                let data = cloud_init::cloud_config(&config.spec, &files, version)?;
+                let mut files = self.files(config)?;
+                let carries = begins(&config.spec)
+                    || config.spec.join_configuration.as_ref().is_some_and(|join| join.control_plane.is_some());
+                if let Some(cluster) = observed.cluster.as_ref().filter(|_| carries) {
+                    files.extend(self.keys(cluster)?);
+                }
+                let data = cloud_init::cloud_config(&config.spec, &files, version, observed.cluster.as_deref())?;
                 match world.secrets.create(&secret(config, data)).await {
                     // Somebody was faster, and it is this very data.
                     Err(failure) if failure.reason == "Conflict" => Ok(()),
@@ -109,6 +117,35 @@ impl Configs {
             }
             Step::Refresh(token) => self.write(observed, token).await,
         }
+    }
+
+    /// The keys of a cluster as files, for machines that carry its control plane.
+    fn keys(&self, cluster: &Cluster) -> Result<Vec<File>, Failure> {
+        let (namespace, name) = (cluster.namespace().unwrap_or_default(), cluster.name_any());
+        let all = [
+            (secrets::authority(&name), "ca.crt", "ca.key"),
+            (secrets::etcd(&name), "etcd/ca.crt", "etcd/ca.key"),
+            (secrets::front_proxy(&name), "front-proxy-ca.crt", "front-proxy-ca.key"),
+            (secrets::service_accounts(&name), "sa.pub", "sa.key"),
+        ];
+        let mut files = Vec::new();
+        for (secret, certificate, key) in all {
+            let found = self.world.secrets.get(&Key::new(&namespace, &secret));
+            for (entry, file) in [("tls.crt", certificate), ("tls.key", key)] {
+                let data = found.as_ref().and_then(|found| found.data.as_ref()?.get(entry).cloned());
+                let missing =
+                    || Failure::new(Retry::Backoff, "KeysMissing", format!("{entry} of Secret {secret} is not there"));
+                let content = data.and_then(|data| String::from_utf8(data.0).ok()).ok_or_else(missing)?;
+                files.push(File {
+                    path: format!("{PKI}/{file}"),
+                    owner: Some("root:root".to_owned()),
+                    permissions: Some(if entry == "tls.key" { "0600" } else { "0640" }.to_owned()),
+                    content: Some(content),
+                    ..File::default()
+                });
+            }
+        }
+        Ok(files)
     }
 
     async fn tenant(&self, observed: &Observed) -> Result<kube::Client, Failure> {

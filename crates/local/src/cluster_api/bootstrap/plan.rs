@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use capi::bootstrap::{BootstrapTokenDiscovery, Discovery, KubeadmConfig, KubeadmConfigStatus};
+use capi::bootstrap::{BootstrapTokenDiscovery, Discovery, KubeadmConfig, KubeadmConfigSpec, KubeadmConfigStatus};
 use capi::core::{Cluster, Machine};
 use capi::names::conditions;
 use jiff::{SignedDuration, Timestamp};
@@ -63,9 +63,6 @@ pub(super) fn plan(observed: &Observed) -> Plan {
 /// What a machine's data has to wait for.
 fn obstacle(observed: &Observed) -> Option<(&'static str, String)> {
     let spec = &observed.config.spec;
-    if spec.init_configuration.is_some() || spec.cluster_configuration.is_some() && spec.join_configuration.is_none() {
-        return Some(("Unsupported", "machines that carry a control plane are not made here".into()));
-    }
     if spec.format.as_deref().is_some_and(|format| format != "cloud-config") {
         return Some(("Unsupported", "only cloud-config is written here".into()));
     }
@@ -75,7 +72,7 @@ fn obstacle(observed: &Observed) -> Option<(&'static str, String)> {
     if !cluster.status.as_ref().is_some_and(|status| status.infrastructure_ready) {
         return Some(("WaitingForClusterInfrastructure", "the cluster's infrastructure is not ready yet".into()));
     }
-    if !cluster.is_control_plane_initialized() {
+    if !begins(spec) && !cluster.is_control_plane_initialized() {
         return Some(("WaitingForControlPlaneAvailable", "the control plane has not answered yet".into()));
     }
     if observed.authority.is_none() || endpoint(cluster).is_none() {
@@ -93,7 +90,16 @@ fn endpoint(cluster: &Cluster) -> Option<String> {
     Some(format!("{host}:{}", endpoint.port))
 }
 
+/// Whether a machine begins its cluster, and so needs nobody to let it in.
+pub(super) fn begins(spec: &KubeadmConfigSpec) -> bool {
+    spec.init_configuration.is_some()
+}
+
 fn joining(observed: &Observed) -> Plan {
+    if begins(&observed.config.spec) {
+        let steps = if observed.has_data { Vec::new() } else { vec![Step::Data] };
+        return Plan { steps, status: Some(report(observed, None)), again: None };
+    }
     let Some(token) = token(&observed.config) else {
         let discovery = discovery(observed).map(Step::Discover);
         return Plan { steps: discovery.into_iter().collect(), status: Some(report(observed, None)), again: None };
@@ -149,7 +155,8 @@ fn discovery(observed: &Observed) -> Option<Discovery> {
 fn report(observed: &Observed, obstacle: Option<(&str, String)>) -> KubeadmConfigStatus {
     let config = &observed.config;
     let before = config.status.clone().unwrap_or_default();
-    let ready = before.ready || observed.has_data && token(config).is_some();
+    let is_complete = begins(&config.spec) || token(config).is_some();
+    let ready = before.ready || observed.has_data && is_complete;
     let (reason, message) = obstacle.unwrap_or(("Working", "the data is being made".into()));
     let verdicts = vec![
         judged(conditions::READY, ready, reason, message.clone()),
@@ -248,6 +255,18 @@ mod tests {
     }
 
     #[test]
+    fn the_machine_that_begins_a_cluster_waits_for_nobody() {
+        let mut first = observed(json!({"initConfiguration": {}, "clusterConfiguration": {}}), json!({}));
+        let mut cluster = (**first.cluster.as_ref().unwrap()).clone();
+        cluster.status.as_mut().unwrap().conditions.clear();
+        first.cluster = Some(Arc::new(cluster));
+        assert!(matches!(plan(&first).steps.as_slice(), [Step::Data]));
+        first.has_data = true;
+        let done = plan(&first);
+        assert!(done.steps.is_empty() && done.status.unwrap().ready && done.again.is_none());
+    }
+
+    #[test]
     fn what_is_missing_is_named() {
         let mut lonely = observed(json!({}), json!({}));
         lonely.machine = None;
@@ -261,7 +280,6 @@ mod tests {
             (lonely, "WaitingForOwner"),
             (early, "WaitingForClusterInfrastructure"),
             (blind, "WaitingForControlPlaneAvailable"),
-            (observed(json!({"initConfiguration": {}}), json!({})), "Unsupported"),
             (observed(json!({"format": "ignition"}), json!({})), "Unsupported"),
         ] {
             let plan = plan(&known);

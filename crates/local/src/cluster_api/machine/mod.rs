@@ -8,7 +8,8 @@ mod removal;
 use std::sync::Arc;
 use std::time::Duration;
 
-use capi::core::{Cluster, Machine, MachineStatus};
+use capi::controlplane::KubeadmControlPlane;
+use capi::core::{Cluster, Machine, MachineSet, MachineStatus};
 use capi::names::finalizers::MACHINE;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
@@ -21,7 +22,7 @@ use super::external;
 use super::world::{World, cluster_of_secret, is_leaving, of_cluster, released};
 use crate::controller::Controller;
 use crate::workloads::rounding::until;
-use plan::{Observed, Step, plan};
+use plan::{Observed, Step, Templates, plan};
 
 /// When pods that must stay are asked again at the latest. Their changes are told; what else keeps them may not be.
 const DRAIN_AGAIN: Duration = Duration::from_secs(20);
@@ -40,14 +41,30 @@ impl Machines {
         let world = &self.world;
         let namespace = machine.namespace().unwrap_or_default();
         let cluster = world.cluster(&namespace, &machine.spec.cluster_name);
-        let set = Key::of_controller::<capi::core::MachineSet>(&**machine).and_then(|key| world.sets.get(&key));
+        let templates = self.templates(machine);
         let bootstrap = match &machine.spec.bootstrap.config_ref {
             Some(reference) => world.externals.get(&namespace, reference).await?,
             None => None,
         };
         let infrastructure = world.externals.get(&namespace, &machine.spec.infrastructure_ref).await?;
         let node = self.node(machine, cluster.as_deref()).await?;
-        Ok(Observed { machine: Arc::clone(machine), cluster, set, bootstrap, infrastructure, node, now: world.now() })
+        let (machine, now) = (Arc::clone(machine), world.now());
+        Ok(Observed { machine, cluster, templates, bootstrap, infrastructure, node, now })
+    }
+
+    /// What the owner of a machine wants it made from.
+    fn templates(&self, machine: &Machine) -> Templates {
+        let set = Key::of_controller::<MachineSet>(machine).and_then(|key| self.world.sets.get(&key));
+        if let Some(set) = set {
+            let template = &set.spec.template.spec;
+            let infrastructure = Some(template.infrastructure_ref.clone());
+            return Templates { bootstrap: template.bootstrap.config_ref.clone(), infrastructure };
+        }
+        let plane = Key::of_controller::<KubeadmControlPlane>(machine);
+        let plane = plane.and_then(|key| self.world.control_planes.get(&key));
+        // A control plane makes what its machines boot by itself.
+        let infrastructure = plane.map(|plane| plane.spec.machine_template.infrastructure_ref.clone());
+        Templates { bootstrap: None, infrastructure }
     }
 
     async fn node(&self, machine: &Machine, cluster: Option<&Cluster>) -> Result<Option<Arc<Node>>, Failure> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use capi::core::{Cluster, Machine, MachineSet, MachineStatus, NodeInfo};
+use capi::core::{Cluster, Machine, MachineStatus, NodeInfo};
 use capi::names::{annotations, conditions, finalizers::MACHINE, labels, phases};
 use capi::{Condition, MachineAddress, ObjectReference};
 use jiff::Timestamp;
@@ -25,11 +25,19 @@ const NODE_LABELS: [&str; 3] = ["node-role.kubernetes.io", "node-restriction.kub
 pub(super) struct Observed {
     pub(super) machine: Arc<Machine>,
     pub(super) cluster: Option<Arc<Cluster>>,
-    pub(super) set: Option<Arc<MachineSet>>,
+    /// What it is made from, as far as somebody left that to others.
+    pub(super) templates: Templates,
     pub(super) bootstrap: Option<Arc<DynamicObject>>,
     pub(super) infrastructure: Option<Arc<DynamicObject>>,
     pub(super) node: Option<Arc<Node>>,
     pub(super) now: Timestamp,
+}
+
+/// What a machine is made from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Templates {
+    pub(super) bootstrap: Option<ObjectReference>,
+    pub(super) infrastructure: Option<ObjectReference>,
 }
 
 /// One thing to do.
@@ -95,21 +103,20 @@ fn making(observed: &Observed) -> Vec<Step> {
     let machine = &observed.machine;
     let status = machine.status.clone().unwrap_or_default();
     let mut steps = Vec::new();
-    let template = observed.set.as_ref().map(|set| &set.spec.template.spec);
-    let clone = |template: Option<&ObjectReference>| {
-        template.map(|template| Step::Clone { template: template.clone(), name: machine.name_any() })
+    let clone = |template: &Option<ObjectReference>| {
+        template.as_ref().map(|template| Step::Clone { template: template.clone(), name: machine.name_any() })
     };
     match &observed.bootstrap {
         Some(object) => steps.push(Step::Own(Arc::clone(object))),
         None if machine.spec.bootstrap.config_ref.is_some() && !status.bootstrap_ready => {
-            steps.extend(clone(template.and_then(|template| template.bootstrap.config_ref.as_ref())));
+            steps.extend(clone(&observed.templates.bootstrap));
         }
         None => {}
     }
     match &observed.infrastructure {
         Some(object) => steps.push(Step::Own(Arc::clone(object))),
         None if !status.infrastructure_ready => {
-            steps.extend(clone(template.map(|template| &template.infrastructure_ref)))
+            steps.extend(clone(&observed.templates.infrastructure));
         }
         None => {}
     }

@@ -15,13 +15,9 @@ fn machine(spec: Value, status: Value) -> Machine {
     serde_json::from_value(object).unwrap()
 }
 
-fn set() -> MachineSet {
-    serde_json::from_value(json!({
-        "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineSet", "metadata": {"name": "s", "uid": "2"},
-        "spec": {"clusterName": "c", "template": {"spec": {"clusterName": "c",
-            "bootstrap": {"configRef": {"name": "boots"}}, "infrastructureRef": {"name": "metal"}}}},
-    }))
-    .unwrap()
+fn templates() -> Templates {
+    let named = |name: &str| Some(ObjectReference { name: Some(name.to_owned()), ..ObjectReference::default() });
+    Templates { bootstrap: named("boots"), infrastructure: named("metal") }
 }
 
 fn cluster(leaving: bool) -> Cluster {
@@ -48,7 +44,7 @@ fn observed(machine: Machine) -> Observed {
     Observed {
         machine: Arc::new(machine),
         cluster: Some(Arc::new(cluster(false))),
-        set: Some(Arc::new(set())),
+        templates: templates(),
         bootstrap: None,
         infrastructure: None,
         node: None,

@@ -15,8 +15,9 @@ use super::external::text;
 use super::world::{World, held, of_cluster, released};
 use crate::controller::Controller;
 use crate::workloads::rounding::until;
-pub(super) use plan::is_given_up;
 use plan::{ControlPlane, Observed, Step, plan};
+pub(super) use plan::{is_given_up, of_template};
+pub(super) use rank::is_well;
 
 /// The controller of MachineSets.
 pub(super) struct Sets {

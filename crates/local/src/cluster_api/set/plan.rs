@@ -174,7 +174,7 @@ fn machine(set: &MachineSet, name: &str) -> Machine {
 }
 
 /// What a template makes for a machine of this name.
-fn of_template(template: &ObjectReference, name: &str) -> ObjectReference {
+pub(in crate::cluster_api) fn of_template(template: &ObjectReference, name: &str) -> ObjectReference {
     let kind = template.kind.as_deref().map(|kind| kind.strip_suffix("Template").unwrap_or(kind).to_owned());
     ObjectReference { kind, name: Some(name.to_owned()), uid: None, resource_version: None, ..template.clone() }
 }

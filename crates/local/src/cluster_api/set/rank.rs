@@ -30,7 +30,7 @@ pub(super) fn most_expendable(mut machines: Vec<Arc<Machine>>, policy: Option<&s
 }
 
 /// Whether a machine's node does its work.
-pub(super) fn is_well(machine: &Machine) -> bool {
+pub(in crate::cluster_api) fn is_well(machine: &Machine) -> bool {
     machine.status.as_ref().is_some_and(|status| {
         status.node_ref.is_some()
             && status.failure_reason.is_none()

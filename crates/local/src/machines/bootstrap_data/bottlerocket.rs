@@ -19,5 +19,6 @@ pub(super) fn read(data: &str) -> Option<Join> {
         pins: pins(text("cluster-certificate")?),
         labels: labels.collect(),
         taints: taints.collect(),
+        carries: None,
     })
 }

@@ -7,19 +7,21 @@ use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::core::v1::Taint;
 use serde_json::Value;
 
-use super::{Join, endpoint, pins, taint, text};
+use super::{Carried, Join, endpoint, pins, taint, text};
+use crate::cluster_api::bootstrap::PKI;
 
-/// The contents of all files that a document writes.
-pub(super) fn files(document: &Value) -> Vec<String> {
-    let plain = |list: &Value| -> Vec<String> {
-        list.as_array().into_iter().flatten().filter_map(|file| text(&file["content"])).collect()
+/// All files that a document writes: where, and what.
+pub(super) fn files(document: &Value) -> Vec<(String, String)> {
+    let plain = |list: &Value| -> Vec<(String, String)> {
+        let files = list.as_array().into_iter().flatten();
+        files.filter_map(|file| Some((text(&file["path"])?, text(&file["content"])?))).collect()
     };
     let stages = document["stages"].as_object().into_iter().flatten();
     let staged = stages.flat_map(|(_, steps)| steps.as_array().into_iter().flatten());
     let encoded = document.pointer("/storage/files").and_then(Value::as_array).into_iter().flatten();
     let decoded = encoded.filter_map(|file| {
         let source = file.pointer("/contents/source")?.as_str()?.strip_prefix("data:;base64,")?;
-        String::from_utf8(STANDARD.decode(source).ok()?).ok()
+        Some((text(&file["path"])?, String::from_utf8(STANDARD.decode(source).ok()?).ok()?))
     });
     plain(&document["write_files"])
         .into_iter()
@@ -28,10 +30,16 @@ pub(super) fn files(document: &Value) -> Vec<String> {
         .collect()
 }
 
-/// How to join by a JoinConfiguration among them.
-pub(super) fn read(files: &[String]) -> Option<Join> {
-    let documents: Vec<Value> = files.iter().filter_map(|file| kernel::yaml::values(file).ok()).flatten().collect();
-    let join = documents.iter().find(|document| document["kind"] == "JoinConfiguration")?;
+/// How to join by a JoinConfiguration among them, or to begin a cluster by an InitConfiguration.
+pub(super) fn read(files: &[(String, String)]) -> Option<Join> {
+    let texts = files.iter().filter(|(path, _)| !path.starts_with(PKI)).map(|(_, content)| content);
+    let documents: Vec<Value> = texts.filter_map(|text| kernel::yaml::values(text).ok()).flatten().collect();
+    let of_kind = |kind: &str| documents.iter().find(|document| document["kind"] == kind);
+    let join = of_kind("JoinConfiguration").or_else(|| of_kind("InitConfiguration"))?;
+    let keys = files.iter().filter_map(|(path, content)| Some((path.strip_prefix(PKI)?, content)));
+    let keys: BTreeMap<_, _> =
+        keys.map(|(name, content)| (name.trim_start_matches('/').to_owned(), content.clone())).collect();
+    let carries = (!keys.is_empty()).then_some(Carried { files: keys });
     let registration = &join["nodeRegistration"];
     let arguments = &registration["kubeletExtraArgs"];
     let argument = |name: &str| match arguments {
@@ -51,9 +59,12 @@ pub(super) fn read(files: &[String]) -> Option<Join> {
             pins: discovery["caCertHashes"].as_array().into_iter().flatten().filter_map(text).collect(),
             ..Join::default()
         },
+        None if join["kind"] == "InitConfiguration" => {
+            Join { endpoint: text(&of_kind("ClusterConfiguration")?["controlPlaneEndpoint"])?, ..Join::default() }
+        }
         None => by_kubeconfig(join, &documents)?,
     };
-    Some(Join { labels, taints, ..way })
+    Some(Join { labels, taints, carries, ..way })
 }
 
 /// Where a kubeconfig leads, which kubeadm was told to find the cluster by.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::core::v1::Taint;
-use pki::Certificate;
+use pki::{Certificate, ClusterPkiPem, Secret};
 use serde_json::Value;
 
 /// How a machine joins.
@@ -26,6 +26,36 @@ pub(super) struct Join {
     pub(super) labels: BTreeMap<String, String>,
     /// Taints of the node.
     pub(super) taints: Vec<Taint>,
+    /// The control plane it carries, if any.
+    pub(super) carries: Option<Carried>,
+}
+
+/// What a machine needs to carry the control plane of its cluster: files with keys, by name.
+#[derive(Clone, PartialEq)]
+pub(super) struct Carried {
+    files: BTreeMap<String, String>,
+}
+
+impl std::fmt::Debug for Carried {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Keys are for nobody's eyes.
+        f.debug_list().entries(self.files.keys()).finish()
+    }
+}
+
+impl Carried {
+    /// The keys of the cluster.
+    pub(super) fn keys(&self) -> Option<ClusterPkiPem> {
+        let file = |name: &str| self.files.get(name).cloned();
+        let key = |name: &str| file(name).map(Secret::new);
+        Some(ClusterPkiPem {
+            ca_certificate: file("ca.crt")?,
+            ca_key: key("ca.key")?,
+            front_proxy_ca_certificate: file("front-proxy-ca.crt")?,
+            front_proxy_ca_key: key("front-proxy-ca.key")?,
+            service_account_key: key("sa.key")?,
+        })
+    }
 }
 
 /// Reads how to join out of bootstrap data: files for kubeadm in a cloud-config or in Ignition, a machine config of Talos,
@@ -142,6 +172,22 @@ mod tests {
             assert_eq!(join.labels.len(), 2);
             assert_eq!((join.taints[0].key.as_str(), join.taints[0].effect.as_str()), ("x", "NoSchedule"));
         }
+    }
+
+    #[test]
+    fn the_machine_that_begins_a_cluster_carries_its_keys() {
+        let file = |name: &str| format!("- path: /etc/kubernetes/pki/{name}\n  content: text\n");
+        let names = ["ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key"];
+        let data = format!(
+            "#cloud-config\nwrite_files:\n{}- path: /run/kubeadm/kubeadm.yaml\n  content: |\n    ---\n    kind: ClusterConfiguration\n    \
+             controlPlaneEndpoint: 127.0.0.1:7000\n    ---\n    kind: InitConfiguration\n    nodeRegistration:\n      \
+             kubeletExtraArgs: {{node-labels: a=b}}\n",
+            names.map(file).concat()
+        );
+        let join = read(&data).unwrap();
+        assert_eq!((join.endpoint.as_str(), join.labels.len()), ("127.0.0.1:7000", 1));
+        assert!(join.carries.as_ref().unwrap().keys().is_some());
+        assert!(!format!("{join:?}").contains("text"));
     }
 
     #[test]

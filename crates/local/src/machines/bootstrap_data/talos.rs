@@ -17,5 +17,6 @@ pub(super) fn read(document: &Value) -> Option<Join> {
         pins: pins(cluster.pointer("/ca/crt")?.as_str()?),
         labels: pairs("nodeLabels").into_iter().collect(),
         taints: pairs("nodeTaints").iter().map(|(key, value)| taint_of(key, value)).collect(),
+        carries: None,
     })
 }
