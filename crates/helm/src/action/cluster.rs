@@ -115,19 +115,26 @@ impl Cluster {
 
     /// Makes fields that Helm wrote by updates our applied ones, so that those we wish no more go.
     pub(super) async fn adopt_fields(&self, located: &Located) -> Result<(), ActionError> {
-        let Some(live) = self.get(located).await? else { return Ok(()) };
-        let entries = live.pointer("/metadata/managedFields").and_then(Json::as_array);
-        let Some(adopted) = entries.and_then(|entries| adopted(entries, &self.manager)) else { return Ok(()) };
-        let patch: json_patch::Patch = serde_json::from_value(json!([
-            {"op": "test", "path": "/metadata/resourceVersion", "value": live.pointer("/metadata/resourceVersion")},
-            {"op": "replace", "path": "/metadata/managedFields", "value": adopted},
-        ]))
-        .map_err(|error| ActionError::Manifest(error.to_string()))?;
-        let params = PatchParams { field_manager: Some(self.manager.clone()), ..PatchParams::default() };
-        let patched = self.api(located).patch(&located.name.name, &params, &Patch::<()>::Json(patch)).await;
-        patched.map(drop).map_err(failed("take over the fields of", located))
+        for _ in 0..ADOPTIONS {
+            let Some(live) = self.get(located).await? else { return Ok(()) };
+            let entries = live.pointer("/metadata/managedFields").and_then(Json::as_array);
+            let Some(adopted) = entries.and_then(|entries| adopted(entries, &self.manager)) else { return Ok(()) };
+            let seen = live.pointer("/metadata/resourceVersion");
+            let patch = json!({"metadata": {"resourceVersion": seen, "managedFields": adopted}});
+            let params = PatchParams { field_manager: Some(self.manager.clone()), ..PatchParams::default() };
+            match self.api(located).patch(&located.name.name, &params, &Patch::Merge(patch)).await {
+                Ok(_) => return Ok(()),
+                // It changed meanwhile.
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                Err(error) => return Err(failed("take over the fields of", located)(error)),
+            }
+        }
+        Ok(())
     }
 }
+
+/// How often fields are tried to be taken over while others write.
+const ADOPTIONS: usize = 5;
 
 /// The entries of managedFields in which all that Helm updated is applied by `manager`; nothing if there is no such.
 fn adopted(entries: &[Json], manager: &str) -> Option<Vec<Json>> {

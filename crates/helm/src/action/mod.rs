@@ -26,6 +26,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube::Client;
 use kube::core::DynamicObject;
+use parking_lot::Mutex;
 
 use crate::chart::Chart;
 use crate::manifest::Event;
@@ -33,6 +34,7 @@ use crate::release::{Info, Records, Release, Status};
 use crate::values::Values;
 use cluster::Cluster;
 pub use error::ActionError;
+use kinds::Kinds;
 pub use object::ObjectRef;
 use prepare::{Plan, Prior};
 use work::Work;
@@ -121,17 +123,26 @@ pub struct Actions {
     client: Client,
     manager: String,
     clock: Clock,
+    /// What the cluster could when it was asked last.
+    kinds: Arc<Mutex<Option<Kinds>>>,
 }
 
 impl Actions {
     /// Acts through `client`, writing as `manager` (see [`MANAGER`]).
     pub fn new(client: Client, manager: &str, clock: Clock) -> Self {
-        Self { client, manager: manager.to_owned(), clock }
+        Self { client, manager: manager.to_owned(), clock, kinds: Arc::default() }
     }
 
     /// The records of a namespace.
     pub fn records(&self, namespace: &str) -> Records {
         Records::new(self.client.clone(), namespace, &self.manager)
+    }
+
+    /// Asks the cluster what it can: charts and removals depend on all of it.
+    async fn learn_kinds(&self) -> Result<Kinds, ActionError> {
+        let kinds = Kinds::ask(&self.client).await?;
+        *self.kinds.lock() = Some(kinds.clone());
+        Ok(kinds)
     }
 
     fn cluster(&self) -> Cluster {
@@ -152,7 +163,7 @@ impl Actions {
         options: &Options,
     ) -> Result<Release, ActionError> {
         check_name(name)?;
-        let mut work = Work::of(self, options, name).await?;
+        let mut work = Work::begin(self, options, name).await?;
         let pending = work.pending(name).await?;
         let last = work.index.last().copied();
         let prior = Prior { revision: last.map_or(0, |(revision, _)| revision), upgraded: None };
@@ -173,7 +184,7 @@ impl Actions {
         values: &Values,
         options: &Options,
     ) -> Result<Release, ActionError> {
-        let mut work = Work::of(self, options, name).await?;
+        let mut work = Work::begin(self, options, name).await?;
         let pending = work.pending(name).await?;
         let last = work.existing(name).await?;
         let upgraded = work.upgraded(&last).await?;
@@ -184,7 +195,7 @@ impl Actions {
 
     /// Goes back to a revision; without one, to the last that was complete before the newest.
     pub async fn rollback(&self, name: &str, to: Option<u32>, options: &Options) -> Result<Release, ActionError> {
-        let mut work = Work::of(self, options, name).await?;
+        let mut work = Work::begin(self, options, name).await?;
         let pending = work.pending(name).await?;
         let last = work.existing(name).await?;
         let index = &work.index;
@@ -239,7 +250,7 @@ impl Actions {
 
     /// Runs the tests of a release. Its record tells how they went.
     pub async fn test(&self, name: &str, options: &Options) -> Result<Release, ActionError> {
-        let work = Work::of(self, options, name).await?;
+        let work = Work::begin(self, options, name).await?;
         let mut release = work.existing(name).await?;
         release.pending.event.clear();
         let outcome = work.hooks(&mut release, Event::Test).await;
@@ -255,7 +266,7 @@ impl Actions {
         if !index.last().is_some_and(|(_, status)| status.is_pending()) {
             return Ok(None);
         }
-        let mut work = Work::of(self, options, name).await?;
+        let mut work = Work::begin(self, options, name).await?;
         let Some(release) = work.left_pending(name).await? else { return Ok(None) };
         if release.info.status == Status::Uninstalling {
             return work.finish_uninstall(release).await.map(Some);

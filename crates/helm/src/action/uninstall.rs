@@ -12,7 +12,7 @@ impl Actions {
     /// Removes a release: its objects, unless they say that they are kept, and its records, unless these are. Nothing if
     /// there is none. What is still pending is not finished first.
     pub async fn uninstall(&self, name: &str, options: &Options) -> Result<Option<Release>, ActionError> {
-        let work = Work::of(self, options, name).await?;
+        let work = Work::begin(self, options, name).await?;
         let Some((revision, status)) = work.index.last().copied() else { return Ok(None) };
         let last = match work.left_pending(name).await? {
             Some(pending) => Some(pending),

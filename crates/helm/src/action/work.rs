@@ -28,20 +28,16 @@ pub(super) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    pub(super) async fn begin(actions: &'a Actions, options: &'a Options) -> Result<Self, ActionError> {
-        Ok(Self {
+    /// Begins an action on a release.
+    pub(super) async fn begin(actions: &'a Actions, options: &'a Options, name: &str) -> Result<Self, ActionError> {
+        let mut work = Self {
             options,
             records: actions.records(&options.namespace),
             cluster: actions.cluster(),
-            kinds: Kinds::ask(&actions.client).await?,
+            kinds: actions.learn_kinds().await?,
             index: Vec::new(),
             clock: &actions.clock,
-        })
-    }
-
-    /// Begins an action on a release.
-    pub(super) async fn of(actions: &'a Actions, options: &'a Options, name: &str) -> Result<Self, ActionError> {
-        let mut work = Self::begin(actions, options).await?;
+        };
         work.look(name).await?;
         Ok(work)
     }
@@ -52,13 +48,6 @@ impl<'a> Work<'a> {
 
     pub(super) fn writing(&self) -> Writing {
         Writing { force: self.options.force_conflicts, dry_run: false }
-    }
-
-    /// The objects of a release, marked as its own.
-    pub(super) fn objects(&self, release: &Release) -> Result<Vec<Located>, ActionError> {
-        let mut objects = self.kinds.locate_all(&release.manifest, &release.namespace)?;
-        objects.iter_mut().for_each(|located| object::own(&mut located.json, &release.name, &release.namespace));
-        Ok(objects)
     }
 
     /// Fails if objects that are to be made are there and are not this release's.
@@ -151,23 +140,26 @@ impl<'a> Work<'a> {
     }
 
     async fn install_definitions(&self, definitions: &[String]) -> Result<(), ActionError> {
-        let mut new = Vec::new();
+        let mut unready = Vec::new();
         for definition in definitions {
             for located in self.kinds.locate_all(definition, &self.options.namespace)? {
                 // What is there may be of another release, and newer. Helm does not touch it either.
-                if self.cluster.get(&located).await?.is_none() {
-                    self.cluster.apply(&located, self.writing()).await?;
-                    new.push(located);
+                let live = match self.cluster.get(&located).await? {
+                    Some(live) => live,
+                    None => self.cluster.apply(&located, self.writing()).await?,
+                };
+                if health::health(&live) != Health::Current {
+                    unready.push(located);
                 }
             }
         }
-        self.until_healthy(&new).await
+        self.until_healthy(&unready).await
     }
 
     /// Applies all objects, kind by kind, and removes those that are no part of the release any more.
     async fn apply(&self, release: &Release) -> Result<Vec<(Located, Json)>, ActionError> {
         let (old, by_update) = self.objects_before(release).await?;
-        let objects = self.objects(release)?;
+        let objects = self.kinds.objects(release)?;
         let mut applied = Vec::new();
         for same_kind in objects.chunk_by(|a, b| a.name.kind == b.name.kind) {
             let writes = futures::stream::iter(same_kind.iter().cloned()).map(|located| async {

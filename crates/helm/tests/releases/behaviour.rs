@@ -205,6 +205,21 @@ async fn histories_have_an_end() {
     assert_eq!((error.reason(), error.to_string()), ("NotInstalled", "release rel revision 1 is not there".to_owned()));
 }
 
+#[tokio::test]
+async fn what_was_uninstalled_can_be_installed_again() {
+    let side = Side::start().await;
+    let keeping = Options { keep_history: true, ..options(NAMESPACE) };
+    assert!(side.actions().uninstall(RELEASE, &keeping).await.unwrap().is_none());
+    install(&side, &config_map("a", "b"), &keeping).await.unwrap();
+    let gone = side.actions().uninstall(RELEASE, &keeping).await.unwrap().unwrap();
+    assert_eq!((gone.info.status, names(&side).await), (Status::Uninstalled, vec![]));
+    assert_eq!(upgrade(&side, &config_map("a", "b"), &keeping).await.unwrap_err().reason(), "NotInstalled");
+    install(&side, &config_map("a", "c"), &keeping).await.unwrap();
+    assert_eq!(statuses(&side).await, [(1, Status::Uninstalled), (2, Status::Deployed)]);
+    side.actions().uninstall(RELEASE, &options(NAMESPACE)).await.unwrap();
+    assert_eq!(statuses(&side).await, []);
+}
+
 /// A pending record of ours is finished or replaced; one of somebody else's only when they must be gone.
 #[tokio::test]
 async fn what_others_do_is_left_to_them_for_a_while() {
