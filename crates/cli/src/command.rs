@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use crate::failure::{EXIT_CODES, Outcome};
 use crate::output::Format;
 use crate::session::Session;
-use crate::{cluster, provider, version};
+use crate::{addon, cluster, provider, version};
 
 /// Kubernetes clusters for your team: ask for them, watch them come, change them, remove them.
 #[derive(Parser)]
@@ -47,6 +47,9 @@ pub(crate) enum Command {
     /// Clusters of teams
     #[command(subcommand, visible_alias = "clusters")]
     Cluster(cluster::Command),
+    /// Addons of clusters
+    #[command(subcommand, visible_alias = "addons")]
+    Addon(addon::Command),
     /// Infrastructures that clusters are made on
     #[command(subcommand, visible_alias = "providers")]
     Provider(provider::Command),
@@ -72,13 +75,17 @@ impl Butlerctl {
     pub(crate) async fn run(self) -> Outcome {
         let global = &self.global;
         match self.command {
-            Command::Completion { shell } => print_completion(shell),
+            Command::Completion { shell } => print_completion(shell, Butlerctl::command(), "butlerctl"),
             Command::Version(version) => version.run(global).await,
             // Some of it works without any API.
             Command::Cluster(cluster::Command::Create(create)) if create.is_offline() => create.run_offline(global),
             Command::Cluster(command) => {
                 let session = Session::open(global).await?;
                 command.run(&session, global).await.map_err(|failure| session.explain(failure))
+            }
+            Command::Addon(command) => {
+                let session = Session::open(global).await?;
+                command.run(&session, addon::Ground::Tenants).await.map_err(|failure| session.explain(failure))
             }
             Command::Provider(command) => {
                 let session = Session::open(global).await?;
@@ -88,14 +95,14 @@ impl Butlerctl {
     }
 }
 
-fn print_completion(shell: Shell) -> Outcome {
+pub(crate) fn print_completion(shell: Shell, mut command: clap::Command, name: &str) -> Outcome {
     let shell = match shell {
         Shell::Bash => clap_complete::Shell::Bash,
         Shell::Zsh => clap_complete::Shell::Zsh,
         Shell::Fish => clap_complete::Shell::Fish,
     };
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Butlerctl::command(), "butlerctl", &mut script);
+    clap_complete::generate(shell, &mut command, name, &mut script);
     crate::screen::print(&String::from_utf8_lossy(&script))
 }
 

@@ -1,8 +1,8 @@
-//! The command lines of Butler: `butlerctl`, for teams and their clusters.
+//! The command lines of Butler: `butlerctl`, for teams and their clusters, and `butleradm`, for the platform itself.
 //!
 //! ```text
 //!   command ── what can be typed ──> session (connect: which API; lookup: which cluster)
-//!      └──> cluster/, provider, version: one file per command: ask, decide in a pure function, print (output, table, screen)
+//!      └──> cluster/, addon/, provider, version: one file per command: ask, decide in a pure function, print (output, table, screen)
 //! ```
 //!
 //! What holds here:
@@ -11,6 +11,8 @@
 //! - A failure is a sentence that says what to do, and an exit code that says what kind it is ([`run`]).
 //! - Secrets are printed by `cluster kubeconfig` alone.
 
+mod addon;
+mod admin;
 mod cluster;
 mod command;
 mod connect;
@@ -32,11 +34,22 @@ use tracing_subscriber::EnvFilter;
 pub async fn run() -> ExitCode {
     let butlerctl = command::Butlerctl::parse();
     start_logging(butlerctl.global.verbose);
-    match butlerctl.run().await {
+    ended("butlerctl", butlerctl.run().await)
+}
+
+/// Runs `butleradm` with the arguments of this process.
+pub async fn run_admin() -> ExitCode {
+    let butleradm = admin::Butleradm::parse();
+    start_logging(butleradm.global.verbose);
+    ended("butleradm", butleradm.run().await)
+}
+
+fn ended(program: &str, outcome: failure::Outcome) -> ExitCode {
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if !failure.message.is_empty() {
-                screen::tell(&format!("butlerctl: {failure}"));
+                screen::tell(&format!("{program}: {failure}"));
             }
             ExitCode::from(failure.code as u8)
         }

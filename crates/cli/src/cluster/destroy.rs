@@ -35,7 +35,10 @@ impl Destroy {
         }
         let found = lookup::find(session, &self.cluster.name).await?;
         if !self.yes {
-            confirm(&found)?;
+            let Found { name, namespace, .. } = &found;
+            let question =
+                format!("Cluster {name} of team {namespace} will be deleted, with its machines and all data in it.");
+            confirm(&question, &[name, &format!("{namespace}/{name}")])?;
         }
         let uid = found.object.metadata.uid.clone();
         // Another cluster of this name may have come since: only the one that was meant is deleted.
@@ -60,42 +63,34 @@ impl Destroy {
     }
 }
 
-fn confirm(found: &Found) -> Outcome {
-    let Found { name, namespace, .. } = found;
+/// Asks for one of the names of what will be gone.
+pub(crate) fn confirm(question: &str, names: &[&str]) -> Outcome {
     let mut error = std::io::stderr();
-    write!(
-        error,
-        "Cluster {name} of team {namespace} will be deleted, with its machines and all data in it.\n\
-         Type its name to go on: "
-    )?;
+    write!(error, "{question}\nType its name to go on: ")?;
     error.flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
-    if is_meant(&answer, found) {
+    if is_meant(&answer, names) {
         return Ok(());
     }
+    let name = names.first().copied().unwrap_or_default();
     Err(Failure::new(Code::Refused, format!("that is not its name: {name} is not deleted")))
 }
 
-fn is_meant(answer: &str, found: &Found) -> bool {
-    answer.trim() == found.name || answer.trim() == format!("{}/{}", found.namespace, found.name)
+fn is_meant(answer: &str, names: &[&str]) -> bool {
+    names.contains(&answer.trim())
 }
 
 #[cfg(test)]
 mod tests {
-    use kube::core::DynamicObject;
-
     use super::*;
-    use crate::session::cluster_resource;
 
     #[test]
     fn only_the_whole_name_counts() {
-        let object = DynamicObject::new("a", &cluster_resource()).within("t");
-        let found = Found { namespace: "t".into(), name: "a".into(), object };
         for (answer, meant) in
             [("a\n", true), (" a ", true), ("t/a\n", true), ("", false), ("y\n", false), ("A\n", false)]
         {
-            assert_eq!(is_meant(answer, &found), meant, "{answer:?}");
+            assert_eq!(is_meant(answer, &["a", "t/a"]), meant, "{answer:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ mod destroy;
 mod events;
 mod export;
 mod get;
-mod kubeconfig;
+pub(crate) mod kubeconfig;
 mod list;
 mod nodes;
 mod pages;
@@ -25,6 +25,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use crate::command::Global;
 use crate::failure::Outcome;
 use crate::session::Session;
+pub(crate) use destroy::confirm;
+pub(crate) use plan::diff;
+pub(crate) use wait::{Patience, next};
 
 /// Who wrote what, in the eyes of the API.
 pub(crate) const FIELD_MANAGER: &str = "butlerctl";

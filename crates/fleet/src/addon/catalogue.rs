@@ -16,7 +16,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 const ATTEMPTS: usize = 8;
 
 /// Writes the built-in entries, and tries again until all are there.
-pub(crate) async fn keep(client: Client, definitions: Vec<AddonDefinition>) {
+pub async fn keep(client: Client, definitions: Vec<AddonDefinition>) {
     let api: Api<AddonDefinition> = Api::all(client);
     for definition in definitions.iter().chain(&own()) {
         while let Err(error) = write(&api, definition).await {

@@ -103,6 +103,8 @@ impl<K: Addon> Reconcile for AddonController<K> {
         for _ in 0..ROUNDS {
             let Some(object) = shared.addons.get(key) else {
                 shared.memory.forget(key);
+                shared.metrics.blocked(K::CONTROLLER, key, &[]);
+                shared.targets.keep(|cluster| shared.has_addons(cluster));
                 return Ok(Next::Rest);
             };
             let observed = shared.observe(key, &object);
@@ -116,7 +118,7 @@ impl<K: Addon> Reconcile for AddonController<K> {
                 }
                 Some(Step::Release) => {
                     remove_finalizer(&api, &*object, K::FINALIZER).await?;
-                    shared.leave(&object);
+                    shared.memory.forget(key);
                     return Ok(Next::Rest);
                 }
                 Some(Step::Stop) => {
@@ -404,7 +406,7 @@ impl<K: Addon> Shared<K> {
     /// The cluster of an addon.
     async fn target(self: &Arc<Self>, object: &Arc<K>) -> Result<Arc<Target>, Fault> {
         let (cluster, way) = match object.cluster() {
-            None => (Key::cluster(""), Way::Here(self.applier.client().clone())),
+            None => (management(), Way::Here(self.applier.client().clone())),
             Some(key) => {
                 let kubeconfig = self.clusters.get(&key).and_then(|cluster| self.kubeconfig(&cluster));
                 let gone = || Failure::new(runtime::Retry::Backoff, "KubeconfigMissing", "its kubeconfig is not there");
@@ -436,16 +438,15 @@ impl<K: Addon> Shared<K> {
         fresh
     }
 
-    /// Nothing of an addon is left.
-    fn leave(&self, object: &Arc<K>) {
-        let key = Key::of(&**object);
-        self.memory.forget(&key);
-        self.metrics.blocked(K::CONTROLLER, &key, &[]);
-        let cluster = object.cluster();
-        if self.on_cluster(cluster.as_ref()).iter().all(|other| Key::of(&**other) == key) {
-            self.targets.forget(&cluster.unwrap_or_else(|| Key::cluster("")));
-        }
+    fn has_addons(&self, cluster: &Key) -> bool {
+        let cluster = Some(cluster).filter(|cluster| **cluster != management());
+        !self.on_cluster(cluster).is_empty()
     }
+}
+
+/// What stands for the management cluster among clusters.
+fn management() -> Key {
+    Key::cluster("")
 }
 
 /// The label of an addon's objects on its cluster.

@@ -40,7 +40,7 @@ pub use plan::{Plan, Step, plan};
 pub use report::report;
 pub use wanted::{Source, Wanted};
 
-pub(crate) use catalogue::keep;
+pub use catalogue::keep;
 
 /// What addons are made of on this platform.
 #[derive(Clone, Debug, Default)]

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use butler_api::butler::addon_definition::{AddonCategory, DriftPolicy};
 use butler_api::butler::addon_install::AddonPhase;
-use butler_api::shared::{Blocker, BlockerOwner};
+use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus};
 use jiff::Timestamp;
 
 use super::graph::{dependents, judge};
 use super::observed::{Ground, Installed, Observed, Running, Sight, Trouble};
+use super::report::HEALTHY;
 use super::wanted::{For, Wanted, wanted};
 use crate::blockers::{blocker, waiting};
 use crate::names;
@@ -16,6 +17,8 @@ use crate::names;
 /// The first wait after a failure. Each failure in a row doubles it.
 const FIRST_RETRY: Duration = Duration::from_secs(2);
 const LONGEST_RETRY: Duration = Duration::from_secs(300);
+/// A rollout or a restart is no trouble yet.
+const GRACE: Duration = Duration::from_secs(5);
 /// Somebody who changes an object as often as it is put right must not keep Butler busy.
 const LONGEST_REPAIR: Duration = Duration::from_secs(300);
 
@@ -76,6 +79,8 @@ pub fn plan(observed: &Observed) -> Plan {
         plan.blockers.push(missing);
         return plan;
     }
+    let verdict = judge(&observed.own, &observed.others);
+    plan.dependencies_met = verdict.waits.is_empty();
     let wanted = match wanted(&observed.ask, observed.definition.as_deref(), &target(observed)) {
         Ok(wanted) => wanted,
         Err(blockers) => {
@@ -86,8 +91,6 @@ pub fn plan(observed: &Observed) -> Plan {
     };
     plan.wanted = Some(wanted.clone());
     let digest = wanted.digest(observed.retry.as_deref());
-    let verdict = judge(&observed.own, &observed.others);
-    plan.dependencies_met = verdict.waits.is_empty();
     if !verdict.wrong.is_empty() {
         plan.phase = Some(AddonPhase::Failed);
         plan.blockers = verdict.wrong;
@@ -138,10 +141,15 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
         return plan;
     };
     let waited = observed.now.duration_since(installed.at).unsigned_abs();
-    let left = wanted.patience.saturating_sub(waited);
-    plan.phase = Some(match (unhealthy.is_empty(), observed.has_run() || left.is_zero()) {
+    let left = match observed.before.phase {
+        Some(AddonPhase::Degraded) => Duration::ZERO,
+        Some(AddonPhase::Installed) => GRACE.saturating_sub(unhealthy_for(observed)),
+        _ => wanted.patience.saturating_sub(waited),
+    };
+    plan.phase = Some(match (unhealthy.is_empty(), left.is_zero()) {
         (true, _) => AddonPhase::Installed,
         (false, true) => AddonPhase::Degraded,
+        (false, false) if observed.has_run() => AddonPhase::Installed,
         (false, false) => on_its_way(observed),
     });
     if let Some(first) = unhealthy.first() {
@@ -221,7 +229,7 @@ fn leaving(observed: &Observed) -> Plan {
     let needing = dependents(&observed.own, &observed.others);
     if !needing.is_empty() {
         let evidence: Vec<String> = needing.iter().map(|other| format!("{} depends on it", other.name)).collect();
-        plan.blockers.push(if needing.iter().all(|other| other.is_leaving) {
+        plan.blockers.push(if observed.ground.is_leaving || needing.iter().all(|other| other.is_leaving) {
             waiting("DependentsFirst", "what depends on it is removed first", evidence)
         } else {
             let remedy = "remove them first";
@@ -289,6 +297,14 @@ fn on_its_way(observed: &Observed) -> AddonPhase {
         Some(AddonPhase::Failed) if observed.before.installed_version.is_some() => AddonPhase::Upgrading,
         _ => AddonPhase::Installing,
     }
+}
+
+/// For how long its workloads have not run.
+fn unhealthy_for(observed: &Observed) -> Duration {
+    let told = observed.before.conditions.iter().find(|known| known.type_ == HEALTHY);
+    let since = told.filter(|known| known.status == ConditionStatus::False);
+    let since = since.and_then(|known| known.last_transition_time.as_ref());
+    since.map_or(Duration::ZERO, |since| observed.now.duration_since(since.0).unsigned_abs())
 }
 
 fn health(observed: &Observed) -> Option<bool> {
@@ -375,3 +391,7 @@ fn unreachable(observed: &Observed) -> Blocker {
         ),
     )
 }
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -12,13 +12,11 @@ use super::plan::{Plan, Step};
 /// More than this is not read anyway.
 const LISTED: usize = 10;
 
-/// Aspects of an addon.
-mod aspects {
-    pub(super) const CLUSTER_READY: &str = "ClusterReady";
-    pub(super) const DEPENDENCIES_MET: &str = "DependenciesMet";
-    pub(super) const INSTALLED: &str = "Installed";
-    pub(super) const HEALTHY: &str = "Healthy";
-}
+const CLUSTER_READY: &str = "ClusterReady";
+const DEPENDENCIES_MET: &str = "DependenciesMet";
+const INSTALLED: &str = "Installed";
+/// Condition: its workloads run.
+pub(super) const HEALTHY: &str = "Healthy";
 
 /// The status.
 pub fn report(observed: &Observed, plan: &Plan) -> AddonInstallStatus {
@@ -63,7 +61,8 @@ fn message(phase: AddonPhase, plan: &Plan, release: Option<&HelmRelease>) -> Str
     match phase {
         AddonPhase::Installed => format!("{version} is installed, and its workloads run"),
         AddonPhase::Installing => format!("{wanted} is being installed"),
-        AddonPhase::Upgrading => format!("{version} is being changed to {wanted}"),
+        AddonPhase::Upgrading if version != wanted => format!("{version} is being changed to {wanted}"),
+        AddonPhase::Upgrading => format!("{version} gets other values"),
         AddonPhase::Uninstalling => "it is being removed".to_owned(),
         AddonPhase::Degraded => "some of its workloads do not run".to_owned(),
         AddonPhase::Pending => "its turn has not come".to_owned(),
@@ -99,15 +98,15 @@ fn verdicts(observed: &Observed, plan: &Plan, phase: AddonPhase) -> Vec<Verdict>
     let is_ready = phase == AddonPhase::Installed && plan.is_installed && plan.is_healthy == Some(true);
     let answers = observed.ground.exists && observed.ground.answers;
     vec![
-        judge(aspects::CLUSTER_READY, Some(answers), "the cluster's API answers", "ClusterNotReady"),
+        judge(CLUSTER_READY, Some(answers), "the cluster's API answers", "ClusterNotReady"),
         judge(
-            aspects::DEPENDENCIES_MET,
+            DEPENDENCIES_MET,
             Some(plan.dependencies_met || plan.is_installed),
             "what it depends on is there",
             "DependenciesPending",
         ),
-        judge(aspects::INSTALLED, Some(plan.is_installed), "what is asked for is on the cluster", "NotInstalled"),
-        judge(aspects::HEALTHY, plan.is_healthy, "its workloads run", "WorkloadNotReady"),
+        judge(INSTALLED, Some(plan.is_installed), "what is asked for is on the cluster", "NotInstalled"),
+        judge(HEALTHY, plan.is_healthy, "its workloads run", "WorkloadNotReady"),
         judge(READY, Some(is_ready), "it is installed and runs", "NotReady"),
     ]
 }

@@ -65,8 +65,8 @@ impl Targets {
         Ok(target)
     }
 
-    /// Ends all watches on a cluster that has no addons any more.
-    pub(crate) fn forget(&self, cluster: &Key) {
-        self.known.lock().remove(cluster);
+    /// Ends all watches on clusters that have no addons any more.
+    pub(crate) fn keep(&self, has_addons: impl Fn(&Key) -> bool) {
+        self.known.lock().retain(|cluster, _| has_addons(cluster));
     }
 }

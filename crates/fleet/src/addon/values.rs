@@ -65,7 +65,8 @@ fn fault(known: &ConfigurableValue, value: &Value) -> Option<String> {
         ValueType::Duration => value.is_string() && GoDuration::parse(&text).is_ok(),
     };
     if !fits {
-        return Some(format!("must be a {}, not {value}", known.type_));
+        let article = if matches!(known.type_, ValueType::Integer) { "an" } else { "a" };
+        return Some(format!("must be {article} {}, not {value}", known.type_));
     }
     let against = |bound: &Option<butler_api::shared::Quantity>| {
         let bound = bound.as_ref()?.to_string();
@@ -118,8 +119,8 @@ mod tests {
             (json!({"replicas": 3.0}), None),
             (json!({"replicas": 0}), Some("values.replicas must be at least 1, not 0")),
             (json!({"replicas": 9}), Some("values.replicas must be at most 5, not 9")),
-            (json!({"replicas": "many"}), Some("values.replicas must be a integer, not \"many\"")),
-            (json!({"replicas": 1.5}), Some("values.replicas must be a integer, not 1.5")),
+            (json!({"replicas": "many"}), Some("values.replicas must be an integer, not \"many\"")),
+            (json!({"replicas": 1.5}), Some("values.replicas must be an integer, not 1.5")),
             (json!({"disk": {"size": "512Mi"}}), Some("values.disk.size must be at least 1Gi, not 512Mi")),
             (json!({"disk": {"size": "big"}}), Some("values.disk.size must be a quantity, not \"big\"")),
             (json!({"mode": "slow"}), Some("values.mode must be one of fast, safe, not slow")),

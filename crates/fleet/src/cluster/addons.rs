@@ -185,9 +185,7 @@ fn is_changed(known: &TenantAddon, wanted: &TenantAddon) -> bool {
 /// Whether it is installed and runs, as it is asked for now.
 fn is_up(addon: &TenantAddon) -> bool {
     let told = addon.status.as_ref().and_then(|status| status.observed_generation);
-    phase_of(addon) == Some(AddonPhase::Installed)
-        && (told.is_none() || told == addon.metadata.generation)
-        && addon.metadata.deletion_timestamp.is_none()
+    phase_of(addon) == Some(AddonPhase::Installed) && (told.is_none() || told == addon.metadata.generation)
 }
 
 fn taken(name: &str) -> Blocker {
@@ -231,6 +229,7 @@ fn not_installed(addon: &TenantAddon) -> Blocker {
                 Some(AddonPhase::Installing) => "is being installed",
                 Some(AddonPhase::Upgrading) => "is being changed",
                 Some(AddonPhase::Uninstalling) => "is being removed",
+                Some(AddonPhase::Installed) => "is to be removed, and stays as long as spec.addons asks for it",
                 _ => "waits for its turn",
             };
             waiting("AddonsInstalling", format!("addon {name} {doing}"), evidence(cause))

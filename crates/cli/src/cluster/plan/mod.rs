@@ -1,6 +1,6 @@
 //! `butlerctl cluster plan`: what a change would create, change and delete, before it is made.
 
-mod diff;
+pub(crate) mod diff;
 mod objects;
 
 use std::path::PathBuf;

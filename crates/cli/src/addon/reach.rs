@@ -1,0 +1,34 @@
+//! Helm's own records of an addon, on the cluster it is on.
+
+use std::sync::Arc;
+
+use helm::action::{Actions, MANAGER};
+use helm::release::Release;
+use jiff::Timestamp;
+use kube::Client;
+
+use super::found::{Found, Ground};
+use crate::cluster::kubeconfig;
+use crate::connect::connect_with;
+use crate::failure::{Code, Failure, Outcome};
+use crate::lookup;
+use crate::session::Session;
+
+/// All revisions of an addon, oldest first.
+pub(crate) async fn history(session: &Session, found: &Found) -> Outcome<Vec<Release>> {
+    let told = found.status()?.helm_release.unwrap_or_default();
+    let (Some(name), Some(namespace)) = (told.name, told.namespace) else {
+        return Err(Failure::new(Code::NotFound, format!("{} is not installed yet", found.name())));
+    };
+    let actions = Actions::new(client(session, found).await?, MANAGER, Arc::new(Timestamp::now));
+    actions.history(&namespace, &name).await.map_err(|error| Failure::failed(error.to_string()))
+}
+
+async fn client(session: &Session, found: &Found) -> Outcome<Client> {
+    if found.ground == Ground::Management {
+        return Ok(session.client.clone());
+    }
+    let place = format!("{}/{}", found.namespace().unwrap_or_default(), found.cluster().unwrap_or_default());
+    let cluster = lookup::find(session, &place).await?;
+    connect_with(&kubeconfig::read(session, &cluster, false).await?).await
+}

@@ -1,0 +1,283 @@
+//! What is decided, in tables.
+
+use std::sync::Arc;
+
+use butler_api::butler::AddonDefinition;
+use butler_api::butler::addon_install::AddonInstallStatus;
+use runtime::Key;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::addon::ask::Ask;
+use crate::addon::graph::{IfMissing, Need, Node};
+use crate::addon::observed::{Compared, Progress};
+use crate::addon::report::report;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn definition(more: Value) -> Arc<AddonDefinition> {
+    let mut spec = json!({
+        "displayName": "L", "description": "l",
+        "chart": {"repository": "https://x", "name": "l", "defaultVersion": "1.0.0"},
+    });
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let object = json!({
+        "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "AddonDefinition", "metadata": {"name": "l"}, "spec": spec,
+    });
+    Arc::new(serde_json::from_value(object).unwrap())
+}
+
+/// An addon that may begin.
+fn observed(before: Value) -> Observed {
+    let before: AddonInstallStatus = serde_json::from_value(before).unwrap();
+    let own = Node {
+        name: "c-l".into(),
+        addon: Some("l".into()),
+        is_there: before.helm_release.is_some(),
+        ..Node::default()
+    };
+    Observed {
+        key: Key::new("team-a", "c-l"),
+        ask: Ask { addon: Some("l".into()), ..Ask::default() },
+        generation: Some(1),
+        is_held: true,
+        is_leaving: false,
+        is_clusters_own: true,
+        may_go: false,
+        retry: None,
+        before,
+        definition: Some(definition(json!({}))),
+        own,
+        others: Vec::new(),
+        ground: Ground { title: "c".into(), exists: true, answers: true, has_nodes: true, ..Ground::default() },
+        progress: Progress::default(),
+        sight: Sight::None,
+        now: at(1000),
+    }
+}
+
+/// The same with a release that was applied at second 900.
+fn installed(before: Value, sight: Sight) -> Observed {
+    let mut observed = observed(before);
+    let digest = plan(&observed).wanted.unwrap().digest(None);
+    observed.progress.installed = Some(Installed { digest, release: Default::default(), at: at(900) });
+    observed.sight = sight;
+    observed
+}
+
+fn seen(state: u64, unhealthy: &[&str]) -> Sight {
+    Sight::Seen { state, unhealthy: unhealthy.iter().map(|one| (*one).to_owned()).collect() }
+}
+
+/// Phase, step and reasons, in words.
+fn told(observed: &Observed) -> String {
+    let plan = plan(observed);
+    let step = match &plan.step {
+        None => "nothing",
+        Some(Step::Hold) => "hold",
+        Some(Step::Ensure(_)) => "ensure",
+        Some(Step::Compare(_, true)) => "repair",
+        Some(Step::Compare(_, false)) => "compare",
+        Some(Step::Uninstall(_)) => "uninstall",
+        Some(Step::Stop) => "stop",
+        Some(Step::Release) => "release",
+    };
+    let status = report(observed, &plan);
+    let reasons = plan.blockers.iter().map(|blocker| format!(" {}", blocker.reason));
+    format!("{} {step}{}", status.phase.unwrap(), reasons.collect::<String>())
+}
+
+#[test]
+fn an_addon_begins_when_everything_is_there() {
+    let mut fresh = observed(json!({}));
+    assert_eq!(told(&fresh), "Installing ensure");
+    fresh.is_held = false;
+    assert_eq!(told(&fresh), "Pending hold");
+    let with = |change: fn(&mut Observed)| {
+        let mut observed = observed(json!({}));
+        change(&mut observed);
+        told(&observed)
+    };
+    for (change, expected) in [
+        ((|o| o.ground.exists = false) as fn(&mut Observed), "Pending nothing ClusterMissing"),
+        (|o| o.ground.answers = false, "Pending nothing ClusterNotReady"),
+        (|o| o.ground.has_nodes = false, "Pending nothing ClusterNotReady"),
+        // A pod network is what nodes wait for.
+        (
+            |o| {
+                o.ground.has_nodes = false;
+                o.definition = Some(definition(json!({"category": "cni"})));
+            },
+            "Installing ensure",
+        ),
+        (|o| o.ground.hands_off = Some("paused".into()), "Pending nothing Paused"),
+        (|o| o.ask.paused = true, "Pending nothing Paused"),
+        (|o| o.ground.denied = Some("no".into()), "Pending nothing AddonDenied"),
+        (|o| o.definition = None, "Pending nothing DefinitionMissing"),
+        (|o| o.ask.version = Some("2.0.0".into()), "Installing ensure"),
+        (
+            |o| o.definition = Some(definition(json!({"configurableValues": [{"path": "a", "required": true}]}))),
+            "Failed nothing ValuesRefused",
+        ),
+        (|o| o.own.needs = vec![Need::Definition("m".into(), IfMissing::Blocked)], "Pending nothing DependencyMissing"),
+        (|o| o.own.needs = vec![Need::Object("c-l".into())], "Failed nothing DependencyCycle"),
+    ] {
+        assert_eq!(with(change), expected);
+    }
+}
+
+#[test]
+fn work_that_runs_is_left_alone_unless_something_else_is_wanted() {
+    let mut observed = observed(json!({"phase": "Installing"}));
+    let digest = plan(&observed).wanted.unwrap().digest(None);
+    observed.progress.running = Some(Running::Ensure(digest));
+    assert_eq!(told(&observed), "Installing nothing");
+    observed.progress.running = Some(Running::Ensure("another".into()));
+    assert_eq!(told(&observed), "Installing stop");
+}
+
+#[test]
+fn what_failed_is_tried_again_ever_later() {
+    let trouble = |failures, is_final| Trouble {
+        digest: Some(plan(&observed(json!({}))).wanted.unwrap().digest(None)),
+        blocker: blocker("HookFailed", "no", BlockerOwner::User, "look"),
+        is_final,
+        failures,
+        at: at(995),
+    };
+    for (failures, is_final, expected, again) in [
+        (1, false, "Installing ensure HookFailed", None),
+        (3, false, "Failed nothing HookFailed", Some(3)),
+        (30, false, "Failed nothing HookFailed", Some(295)),
+        (1, true, "Failed nothing HookFailed", None),
+    ] {
+        let mut observed = observed(json!({"phase": "Failed"}));
+        observed.progress.trouble = Some(trouble(failures, is_final));
+        assert_eq!(told(&observed), expected);
+        assert_eq!(plan(&observed).again, again.map(Duration::from_secs));
+        // Another wish, or somebody who asks for it, is another try.
+        observed.retry = Some("1".into());
+        assert_eq!(told(&observed), "Installing ensure");
+    }
+}
+
+#[test]
+fn health_is_what_is_seen() {
+    let release = json!({"name": "l", "version": "1.0.0"});
+    let before = |phase: &str| json!({"phase": phase, "helmRelease": release, "installedVersion": "1.0.0"});
+    let since = |second: i64| {
+        let condition = json!({"type": "Healthy", "status": "False", "lastTransitionTime": at(second).to_string()});
+        json!({"phase": "Installed", "helmRelease": release, "conditions": [condition]})
+    };
+    for (before, sight, expected) in [
+        (before("Installing"), Sight::None, "Installing nothing HealthUnknown"),
+        (before("Installing"), seen(1, &["Deployment a"]), "Installing repair WorkloadNotReady"),
+        (before("Installing"), seen(1, &[]), "Installed repair"),
+        (before("Upgrading"), seen(1, &["x"]), "Upgrading repair WorkloadNotReady"),
+        // A restart is no trouble, until it takes long.
+        (before("Installed"), seen(1, &["x"]), "Installed repair WorkloadNotReady"),
+        (since(998), seen(1, &["x"]), "Installed repair WorkloadNotReady"),
+        (since(990), seen(1, &["x"]), "Degraded repair WorkloadNotReady"),
+        (before("Degraded"), seen(1, &["x"]), "Degraded repair WorkloadNotReady"),
+        (before("Degraded"), seen(1, &[]), "Installed repair"),
+    ] {
+        assert_eq!(told(&installed(before, sight)), expected);
+    }
+    let mut late = installed(before("Installing"), seen(1, &["x"]));
+    late.now = at(900 + 601);
+    assert_eq!(told(&late), "Degraded repair WorkloadNotReady");
+}
+
+#[test]
+fn drift_is_looked_for_when_something_changed_and_not_too_often() {
+    let before = json!({"phase": "Installed", "helmRelease": {"name": "l"}});
+    let compared = |state, repairs, repaired: Option<i64>, differing: &[&str]| Compared {
+        state,
+        differing: differing.iter().map(|one| (*one).to_owned()).collect(),
+        repaired: repaired.map(at),
+        repairs,
+    };
+    for (policy, compared, expected) in [
+        (DriftPolicy::Repair, None, "Installed repair"),
+        (DriftPolicy::Repair, Some(compared(7, 0, None, &[])), "Installed nothing"),
+        (DriftPolicy::Repair, Some(compared(6, 1, Some(999), &[])), "Installed repair"),
+        // Somebody fights for it.
+        (DriftPolicy::Repair, Some(compared(6, 3, Some(999), &[])), "Installed nothing"),
+        (DriftPolicy::Repair, Some(compared(6, 3, Some(990), &[])), "Installed repair"),
+        (DriftPolicy::Report, None, "Installed compare"),
+        (DriftPolicy::Report, Some(compared(7, 0, None, &["Service x"])), "Installed nothing Drifted"),
+        (DriftPolicy::Ignore, None, "Installed nothing"),
+    ] {
+        let mut observed = installed(before.clone(), seen(7, &[]));
+        observed.ask.drift_policy = Some(policy);
+        observed.progress.compared = compared;
+        assert_eq!(told(&observed), expected, "{policy}");
+    }
+}
+
+#[test]
+fn an_addon_goes_in_its_turn() {
+    let there = json!({"phase": "Installed", "helmRelease": {"name": "l"}, "lastAttemptedVersion": "1.0.0"});
+    let leaving = |before: &Value, change: fn(&mut Observed)| {
+        let mut observed = observed(before.clone());
+        observed.is_leaving = true;
+        observed.is_clusters_own = false;
+        change(&mut observed);
+        told(&observed)
+    };
+    for (before, change, expected) in [
+        (&there, (|_| ()) as fn(&mut Observed), "Uninstalling uninstall"),
+        (&json!({"phase": "Pending"}), |_| (), "Uninstalling release"),
+        (&there, |o| o.progress.is_removed = true, "Uninstalling release"),
+        (&there, |o| o.progress.running = Some(Running::Uninstall), "Uninstalling nothing"),
+        (&there, |o| o.progress.running = Some(Running::Ensure(String::new())), "Uninstalling stop"),
+        (&there, |o| o.ground.exists = false, "Uninstalling release"),
+        (&there, |o| o.ground.answers = false, "Uninstalling nothing ClusterUnreachable"),
+        // Nobody waits for a dead cluster for ever.
+        (
+            &there,
+            |o| (o.ground.answers, o.ground.is_leaving, o.ground.is_abandoned) = (false, true, true),
+            "Uninstalling release",
+        ),
+        (
+            &there,
+            |o| {
+                let needs = vec![Need::Definition("l".into(), IfMissing::Blocked)];
+                o.others = vec![Node { name: "c-m".into(), needs, is_there: true, ..Node::default() }];
+            },
+            "Uninstalling nothing StillNeeded",
+        ),
+        (
+            &there,
+            |o| {
+                let needs = vec![Need::Definition("l".into(), IfMissing::Blocked)];
+                o.others =
+                    vec![Node { name: "c-m".into(), needs, is_there: true, is_leaving: true, ..Node::default() }];
+            },
+            "Uninstalling nothing DependentsFirst",
+        ),
+        // A part of the platform stays while its cluster lives and asks for it.
+        (
+            &there,
+            |o| (o.is_clusters_own, o.definition) = (true, Some(definition(json!({"platform": true})))),
+            "Installed nothing PlatformAddon",
+        ),
+        (
+            &there,
+            |o| (o.is_clusters_own, o.may_go, o.definition) = (true, true, Some(definition(json!({"platform": true})))),
+            "Uninstalling uninstall",
+        ),
+        (
+            &there,
+            |o| {
+                (o.is_clusters_own, o.definition) = (true, Some(definition(json!({"platform": true}))));
+                o.ground.is_leaving = true;
+            },
+            "Uninstalling uninstall",
+        ),
+    ] {
+        assert_eq!(leaving(before, change), expected);
+    }
+}
