@@ -34,7 +34,7 @@ fuzz: ## Look for input that crashes Butler, a minute for each kind of input (ne
 	@scripts/fuzz $(ARGS)
 
 bench: ## Compare speed and memory with a real kube-apiserver and etcd; ARGS="--quick" is passed on
-	@cargo build --locked --release --package butler --package bench
+	@cargo build --locked --release --package butler --package cli --package bench
 	@cargo run --locked --release --package bench -- $(ARGS)
 
 kubernetes: ## Build the real Kubernetes and etcd that the tests compare with (needs Go; 7 minutes on two cores, once)
