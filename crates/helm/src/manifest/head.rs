@@ -177,7 +177,10 @@ mod tests {
                 match random(4) {
                     0 => text.replace_range(from..to, ""),
                     1 => text.insert_str(from, bits[random(bits.len())]),
-                    2 => text.insert_str(from, &text[from..to].to_owned()),
+                    2 => {
+                        let part = text[from..to].to_owned();
+                        text.insert_str(from, &part);
+                    }
                     _ => {
                         let part = text[from..to].to_owned();
                         text.replace_range(from..to, "");
