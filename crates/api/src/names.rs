@@ -123,3 +123,11 @@ pub mod conditions {
     /// The provider may be used by this team.
     pub const PROVIDER_ACCESS_GRANTED: &str = "ProviderAccessGranted";
 }
+
+/// The Secret in which Steward keeps the kubeconfig of those who only look at a control plane, under [`VIEWER_CONF`].
+pub fn viewer_kubeconfig(control_plane: &str) -> String {
+    format!("{control_plane}-viewer-kubeconfig")
+}
+
+/// Its key.
+pub const VIEWER_CONF: &str = "viewer.conf";

@@ -110,17 +110,23 @@ async fn measure_tenants(butler: std::path::PathBuf, size: &Size) -> Result<()> 
 
 async fn measure(name: &str, programs: &Programs, size: &Size) -> Result<Figures> {
     let progress = |what: String| say(&format!("{name}: {what}"));
-    let mut starts = Vec::new();
+    let (mut starts, mut completions) = (Vec::new(), Vec::new());
     for _ in 1..size.starts {
         let folder = tempfile::tempdir()?;
         let server = programs.start(folder.path()).await?;
         starts.push(server.start);
+        completions.push(server.complete);
         server.stop()?;
     }
     let folder = tempfile::tempdir()?;
     let server = programs.start(folder.path()).await?;
     starts.push(server.start);
-    let mut figures = Figures { start: percentile(&mut starts, 0.5), ..Figures::default() };
+    completions.push(server.complete);
+    let mut figures = Figures {
+        start: percentile(&mut starts, 0.5),
+        complete: percentile(&mut completions, 0.5),
+        ..Figures::default()
+    };
     tokio::time::sleep(SETTLE).await;
     figures.idle = server.resident()?;
     progress(format!("started in {:?}, {} MB", figures.start, figures.idle / 1_000_000));
@@ -145,7 +151,7 @@ async fn measure(name: &str, programs: &Programs, size: &Size) -> Result<Figures
 
     server.stop()?;
     let server = programs.start(folder.path()).await.context("restarting")?;
-    figures.restart = server.start;
+    figures.restart = server.complete;
     let found = load::count(&server.dialler).await?;
     if found != size.objects {
         bail!("{found} objects are there after the restart, not {}", size.objects);

@@ -7,6 +7,7 @@ use std::time::Duration;
 #[derive(Default)]
 pub(crate) struct Figures {
     pub(crate) start: Duration,
+    pub(crate) complete: Duration,
     pub(crate) idle: u64,
     pub(crate) creates_per_second: f64,
     pub(crate) create_p50: Duration,
@@ -43,6 +44,7 @@ pub(crate) fn say(line: &str) {
 pub(crate) fn comparison(embedded: &Figures, real: &Figures, objects: usize) {
     let rows = [
         durations("start to ready", embedded.start, real.start, "<= 1/30", Some(30.0)),
+        alone("  and all of Butler's kinds and controllers", text(embedded.complete), "", None),
         memories("idle memory", embedded.idle, real.idle, "<= 1/8", 8.0),
         creates(embedded, real),
         durations("  p50 of a create", embedded.create_p50, real.create_p50, "", None),

@@ -22,6 +22,7 @@ pub(crate) struct Running {
     pub(crate) pid: i32,
     pub(crate) server: String,
     pub(crate) since: String,
+    pub(crate) kubeconfig: PathBuf,
 }
 
 impl DataDir {
@@ -71,6 +72,11 @@ impl DataDir {
 
     pub(crate) fn pki(&self) -> PathBuf {
         self.0.join("pki")
+    }
+
+    /// Names the management API, if it is none of our own.
+    pub(crate) fn outside(&self) -> PathBuf {
+        self.0.join("outside")
     }
 
     fn lock(&self) -> PathBuf {
@@ -126,6 +132,7 @@ impl DataDir {
                     pid: 0,
                     server: String::new(),
                     since: String::new(),
+                    kubeconfig: PathBuf::new(),
                 })))
             }
             Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("cannot look at {}", path.display())),
@@ -139,7 +146,8 @@ impl Hold {
         let file = &mut self.0;
         file.set_len(0)?;
         file.rewind()?;
-        writeln!(file, "{} {} {}", running.pid, running.server, running.since)?;
+        let Running { pid, server, since, kubeconfig } = running;
+        writeln!(file, "{pid} {server} {since} {}", kubeconfig.display())?;
         file.flush()?;
         Ok(())
     }
@@ -147,9 +155,10 @@ impl Hold {
 
 impl Running {
     fn parse(text: &str) -> Option<Self> {
-        let mut words = text.split_whitespace();
+        let mut words = text.trim_end().splitn(4, ' ');
         let pid = words.next()?.parse().ok()?;
-        Some(Self { pid, server: words.next()?.to_owned(), since: words.next()?.to_owned() })
+        let (server, since) = (words.next()?.to_owned(), words.next()?.to_owned());
+        Some(Self { pid, server, since, kubeconfig: words.next()?.into() })
     }
 }
 
@@ -176,7 +185,12 @@ mod tests {
         let data = DataDir(dir.path().to_owned());
         assert_eq!(data.running().unwrap(), None);
         let mut hold = data.hold().unwrap();
-        let running = Running { pid: 42, server: "https://127.0.0.1:1".into(), since: "2026-01-01T00:00:00Z".into() };
+        let running = Running {
+            pid: 42,
+            server: "https://127.0.0.1:1".into(),
+            since: "2026-01-01T00:00:00Z".into(),
+            kubeconfig: "/a path/kubeconfig".into(),
+        };
         hold.describe(&running).unwrap();
         assert_eq!(data.running().unwrap(), Some(running));
         let refused = data.hold().err().unwrap().to_string();

@@ -1,5 +1,6 @@
 //! `butler up --demo`: a team, an infrastructure and a cluster, shown on their way.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -14,7 +15,6 @@ use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watch_object};
 use kube::{Api, Client, Config, ResourceExt};
 
-use crate::data_dir::DataDir;
 use crate::tell;
 
 /// What is made.
@@ -25,7 +25,7 @@ const CLUSTER: &str = "my-cluster";
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Makes what is not there yet, and follows the cluster until it is Ready.
-pub(crate) async fn run(client: Client, data: &DataDir) -> Result<()> {
+pub(crate) async fn run(client: Client, kubeconfig: &Path) -> Result<()> {
     let begun = Instant::now();
     for document in kernel::yaml::values(QUICKSTART).context("the example cannot be read")? {
         create(&client, &serde_json::from_value(document)?).await?;
@@ -38,7 +38,7 @@ pub(crate) async fn run(client: Client, data: &DataDir) -> Result<()> {
     };
     show_nodes(&client, &cluster?).await?;
     tell("Try next:");
-    tell(&format!("  export KUBECONFIG={}", data.kubeconfig().display()));
+    tell(&format!("  export KUBECONFIG={}", kubeconfig.display()));
     tell("  butlerctl cluster list");
     tell(&format!("  butlerctl cluster scale {CLUSTER} --workers 5 --wait"));
     tell(&format!("  butlerctl cluster kubeconfig {CLUSTER} | kubectl --kubeconfig /dev/stdin get nodes"));

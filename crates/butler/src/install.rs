@@ -9,13 +9,21 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionStatus,
 };
 use kapi::{Api, Peer};
-use kube::api::{ApiResource, NotUsed, Object, Patch, PatchParams, WatchEvent, WatchParams};
+use kube::api::{
+    ApiResource, ListParams, NotUsed, Object, PartialObjectMeta, Patch, PatchParams, WatchEvent, WatchParams,
+};
 use kube::{Client, ResourceExt};
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 
 /// The CRDs: name and JSON, as in `crds/`.
 const DEFINITIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/crds.rs"));
+
+/// Who applies them.
+const MANAGER: &str = "butler";
+
+/// The definition that says Cluster API is there.
+const CLUSTER_API: &str = "clusters.cluster.x-k8s.io";
 
 /// It takes milliseconds; longer than this means it will not happen.
 const ESTABLISHED_WITHIN: Duration = Duration::from_secs(30);
@@ -26,12 +34,20 @@ const AT_ONCE: usize = 4;
 /// A definition as far as it is looked at: without its schemas.
 type Definition = Object<NotUsed, CustomResourceDefinitionStatus>;
 
-/// Applies the CRDs and waits until they are served. Unchanged ones are not written.
-pub(crate) async fn crds(api: &Api) -> Result<()> {
+/// What was found and made.
+pub(crate) struct Installed {
+    /// Whether Cluster API's kinds are ours, so that we stand in for it.
+    pub(crate) cluster_api: bool,
+}
+
+/// Applies the CRDs and waits until they are served. Unchanged ones are not written, and others' are left alone.
+pub(crate) async fn crds(client: &Client) -> Result<Installed> {
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
-    let definitions: kube::Api<Definition> = kube::Api::all_with(client(api), &kind);
+    let definitions: kube::Api<Definition> = kube::Api::all_with(client.clone(), &kind);
+    let there = definitions.list_metadata(&ListParams::default()).await.context("cannot list the CRDs")?;
+    let others: BTreeSet<String> = there.iter().filter(|one| !is_ours(one)).map(ResourceExt::name_any).collect();
     let mut applied = JoinSet::new();
-    for &(name, json) in DEFINITIONS {
+    for &(name, json) in DEFINITIONS.iter().filter(|(name, _)| !others.contains(*name)) {
         if applied.len() == AT_ONCE
             && let Some(done) = applied.join_next().await
         {
@@ -40,7 +56,7 @@ pub(crate) async fn crds(api: &Api) -> Result<()> {
         let definitions = definitions.clone();
         applied.spawn(async move {
             let definition: &RawValue = serde_json::from_str(json)?;
-            let (params, patch) = (PatchParams::apply("butler").force(), Patch::Apply(definition));
+            let (params, patch) = (PatchParams::apply(MANAGER).force(), Patch::Apply(definition));
             let patched = definitions.patch(name, &params, &patch).await;
             patched.with_context(|| format!("cannot install the CRD {name}"))
         });
@@ -49,7 +65,18 @@ pub(crate) async fn crds(api: &Api) -> Result<()> {
         done??;
     }
     let waited = tokio::time::timeout(ESTABLISHED_WITHIN, established(&definitions)).await;
-    waited.with_context(|| format!("the CRDs are not established after {ESTABLISHED_WITHIN:?}"))?
+    waited.with_context(|| format!("the CRDs are not established after {ESTABLISHED_WITHIN:?}"))??;
+    Ok(Installed { cluster_api: !others.contains(CLUSTER_API) })
+}
+
+/// Whether a definition is Butler's, or one of Cluster API's that Butler has brought.
+fn is_ours(definition: &PartialObjectMeta<Definition>) -> bool {
+    let name = definition.name_any();
+    let has_applied = || {
+        let managers = definition.metadata.managed_fields.iter().flatten();
+        managers.into_iter().any(|entry| entry.manager.as_deref() == Some(MANAGER))
+    };
+    name.ends_with(".butlerlabs.dev") || has_applied()
 }
 
 /// Waits until all are served.

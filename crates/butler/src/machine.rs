@@ -39,10 +39,10 @@ const VERSION: &str = "v1.34.4";
 
 /// Everything that runs beside the API until this is dropped.
 pub(crate) struct Machine {
-    _workloads: Workloads,
+    _workloads: Option<Workloads>,
     _network: Network,
     _agent: Agent,
-    _cluster_api: ClusterApi,
+    _cluster_api: Option<ClusterApi>,
     _machines: SimulatedMachines,
     _steward: JoinSet<()>,
     _fleet: JoinSet<()>,
@@ -60,16 +60,21 @@ pub(crate) struct Settings<'a> {
     pub(crate) leaf_lifetime: Option<SignedDuration>,
     /// What its controllers count.
     pub(crate) metrics: Metrics,
+    /// Whether Deployments and the like are ours to run: a Kubernetes from outside does so itself.
+    pub(crate) runs_workloads: bool,
+    /// Whether this machine stands in for Cluster API.
+    pub(crate) is_cluster_api: bool,
 }
 
 /// Starts it all.
 pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>) -> Result<Machine> {
-    let Settings { data, addresses, real, leaf_lifetime, metrics } = settings;
+    let Settings { data, addresses, real, leaf_lifetime, metrics, runs_workloads, is_cluster_api } = settings;
     prepare(&client, addresses, real).await?;
     let clock: Clock = Arc::new(Timestamp::now);
     let watches = Watches::new(client.clone());
     let volumes = workloads::Settings { volumes_dir: data.path().join("volumes") };
     let controllers = tenant_controllers(&clock, &metrics, &volumes);
+    let hosts = real.is_none().then(|| machines::Hosts { plane: plane.clone(), controllers: Arc::clone(&controllers) });
     let programs = match real {
         Some(real) => Programs::real(real.binaries().clone(), Simulation::default()),
         None => Programs::embedded(plane.clone(), Arc::clone(&clock), controllers, Simulation::default()),
@@ -78,6 +83,7 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
     let balancing = network::Settings {
         load_balancers: addresses.load_balancers(),
         pods: addresses.pods(),
+        cluster_addresses: addresses.services(),
         node_address: Some(address),
     };
     let node = agent::Settings {
@@ -97,11 +103,12 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
     let mut steward_settings = steward::Settings::default();
     steward_settings.leaf_lifetime = leaf_lifetime.unwrap_or(steward_settings.leaf_lifetime);
     let tenants = Tenants::new(&watches);
-    let data_centre = machines::Settings::default();
+    let data_centre = machines::Settings { hosts, ..machines::Settings::default() };
     Ok(Machine {
-        _cluster_api: cluster_api::start(&watches, &tenants, Arc::clone(&clock), metrics.clone()),
+        _cluster_api: is_cluster_api
+            .then(|| cluster_api::start(&watches, &tenants, Arc::clone(&clock), metrics.clone())),
         _machines: machines::start(&watches, &tenants, Arc::clone(&clock), metrics.clone(), data_centre),
-        _workloads: workloads::start(&watches, Arc::clone(&clock), metrics.clone(), volumes),
+        _workloads: runs_workloads.then(|| workloads::start(&watches, Arc::clone(&clock), metrics.clone(), volumes)),
         _network: network::start(&watches, Arc::clone(&clock), &metrics, balancing),
         _fleet: fleet::start(&watches, &clock, &metrics, addons(data).await?),
         _steward: steward(&watches, &metrics, &steward_settings, &drivers),

@@ -7,6 +7,7 @@ mod down;
 mod embedded_store;
 mod install;
 mod machine;
+mod management;
 mod plane;
 mod real;
 mod shared_etcd;

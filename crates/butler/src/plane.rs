@@ -55,16 +55,21 @@ fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}; restore it from a backup", path.display()))
 }
 
-/// Opens the store and the API on it.
+/// Opens the store of the APIs in this process.
+pub(crate) fn of_store(data: &DataDir) -> Result<Plane> {
+    let plane = Plane::new(Store::open(&data.store())?);
+    plane.run_controllers(Controllers::default());
+    Ok(plane)
+}
+
+/// Opens the machine's own API.
 pub(crate) async fn open(
-    data: &DataDir,
+    plane: &Plane,
     keys: ClusterPki,
     port: u16,
     addresses: &Addresses,
     metrics: Metrics,
-) -> Result<(Plane, Api)> {
-    let plane = Plane::new(Store::open(&data.store())?);
-    plane.run_controllers(Controllers::default());
+) -> Result<Api> {
     let security = Security {
         client_authorities: Some(keys.cluster_ca.pem()),
         root_authority: Some(keys.cluster_ca.pem()),
@@ -79,8 +84,7 @@ pub(crate) async fn open(
     let further: FurtherMetrics = Arc::new(move |text| text.push_str(&metrics.text()));
     let further_metrics = Some(further);
     let options = Options { advertised_port: port, service_cidr, security, further_metrics, ..Options::default() };
-    let api = plane.api(MANAGEMENT, options).await?;
-    Ok((plane, api))
+    Ok(plane.api(MANAGEMENT, options).await?)
 }
 
 /// The server's certificate and the authority of its clients.

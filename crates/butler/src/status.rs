@@ -49,7 +49,7 @@ impl StatusArgs {
                 let value = json!({
                     "running": running.is_some(),
                     "dataDir": data.path(),
-                    "kubeconfig": data.kubeconfig(),
+                    "kubeconfig": running.as_ref().map(|running| &running.kubeconfig),
                     "server": running.as_ref().map(|running| &running.server),
                     "pid": running.as_ref().map(|running| running.pid),
                     "since": running.as_ref().map(|running| &running.since),
@@ -58,7 +58,7 @@ impl StatusArgs {
             }
             (Output::Text, Some(running)) => {
                 writeln!(out, "Butler runs: {} (process {}, since {})", running.server, running.pid, running.since)?;
-                writeln!(out, "  kubeconfig: {}", data.kubeconfig().display())?;
+                writeln!(out, "  kubeconfig: {}", running.kubeconfig.display())?;
             }
             (Output::Text, None) => writeln!(out, "Butler does not run in {}.", data.path().display())?,
         }

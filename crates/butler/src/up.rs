@@ -1,28 +1,26 @@
 //! `butler up`.
 
 use std::fs::OpenOptions;
-use std::net::Ipv4Addr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::SignedDuration;
-use kapi_store::Store;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use runtime::Metrics;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::addresses::{Addresses, Ground};
-use crate::data_dir::{DataDir, Running, write_secret};
+use crate::data_dir::{DataDir, Running};
+use crate::management::{self, Management, Own};
 use crate::real::{self, Real};
-use crate::{Place, demo, install, machine, plane, snapshot, tell};
+use crate::{Place, demo, install, machine, snapshot, tell};
 
 /// How long a process that was killed may take to let go of what it held.
 const DYING: Duration = Duration::from_secs(1);
@@ -37,6 +35,10 @@ pub(crate) struct Up {
     /// The port of the Kubernetes API on 127.0.0.1; 0 takes a free one
     #[arg(long, default_value_t = 6443, value_name = "PORT")]
     api_port: u16,
+    /// Keep objects in this Kubernetes instead of an API of Butler's own. Its Services must be reachable from here, or have
+    /// loopback addresses (--service-cluster-ip-range=127.200.0.0/18). Cluster API is stood in for unless it is there
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["api_port", "restore"])]
+    kubeconfig: Option<PathBuf>,
     /// Start from a file that `butler snapshot` wrote; there must be no store in the data directory yet
     #[arg(long, value_name = "FILE")]
     restore: Option<PathBuf>,
@@ -66,36 +68,25 @@ impl Up {
         allow_many_files();
         let started = Instant::now();
         let mut hold = patiently(async || data.hold()).await?;
-        let listener = patiently(async || {
-            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.api_port)).await;
-            listener.with_context(|| {
-                format!("cannot listen on 127.0.0.1:{}; choose another port with --api-port", self.api_port)
-            })
-        })
-        .await?;
-        let address = listener.local_addr()?;
-        let server = format!("https://{address}");
-        let keys = plane::keys(data)?;
-        let kubeconfig = plane::kubeconfig(&keys, &server)?.to_yaml()?;
-        write_secret(&data.kubeconfig(), kubeconfig.expose())?;
+        let own = match &self.kubeconfig {
+            Some(_) => None,
+            None => Some(patiently(async || Own::listen(data, self.api_port).await).await?),
+        };
         let binaries = self.real.as_ref().map(|folder| real::binaries(folder.as_deref())).transpose()?;
         let ground = if binaries.is_some() { Ground::Bridge } else { Ground::Loopback };
         let addresses = patiently(async || Addresses::claim(data, ground)).await?;
-        let identity = plane::identity(&keys, &addresses)?;
-        if let Some(snapshot) = &self.restore {
-            Store::restore(snapshot, &data.store())?;
-        }
         let metrics = Metrics::default();
-        let (plane, api) = plane::open(data, keys, address.port(), &addresses, metrics.clone()).await?;
+        let plane = management::plane(data, self.restore.as_deref())?;
         // The path of a socket may not be long, that of a data directory may.
         if let Err(error) = snapshot::serve(data, plane.store().clone()) {
             tracing::warn!("`butler snapshot` will not work: {error:#}");
         }
-        let serving = {
-            let api = api.clone();
-            tokio::spawn(async move { kapi::serve(api, listener, &identity, stop_signal()).await })
+        let management = match (own, &self.kubeconfig) {
+            (Some(own), _) => own.serve(data, &plane, &addresses, metrics.clone(), stop_signal()).await?,
+            (None, path) => management::outside(data, path.as_deref().unwrap_or(Path::new(""))).await?,
         };
-        install::crds(&api).await?;
+        let Management { client, server, kubeconfig, serving } = management;
+        let installed = install::crds(&client).await?;
         let real = match binaries {
             Some(binaries) => Some(Real::up(binaries, &addresses).await?),
             None => None,
@@ -106,8 +97,10 @@ impl Up {
             real: real.as_ref(),
             leaf_lifetime: self.certificate_lifetime,
             metrics,
+            runs_workloads: serving.is_some(),
+            is_cluster_api: installed.cluster_api,
         };
-        let machine = match machine::start(&plane, install::client(&api), settings).await {
+        let machine = match machine::start(&plane, client.clone(), settings).await {
             Ok(machine) => machine,
             Err(error) => {
                 take_down(real).await?;
@@ -116,11 +109,14 @@ impl Up {
         };
         let since = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let pid = i32::try_from(std::process::id())?;
-        hold.describe(&Running { pid, server: server.clone(), since })?;
+        hold.describe(&Running { pid, server: server.clone(), since, kubeconfig: kubeconfig.clone() })?;
         tell(&format!("Butler is up after {} ms: {server}", started.elapsed().as_millis()));
-        tell(&format!("  export KUBECONFIG={}", data.kubeconfig().display()));
-        let shown = self.demo.then(|| tokio::spawn(show(install::client(&api), data.clone())));
-        let served = serving.await?.context("the API stopped");
+        tell(&format!("  export KUBECONFIG={}", kubeconfig.display()));
+        let shown = self.demo.then(|| tokio::spawn(show(client, kubeconfig)));
+        let served = match serving {
+            Some(serving) => serving.await?.context("the API stopped"),
+            None => Ok(stop_signal().await),
+        };
         if let Some(shown) = shown {
             shown.abort();
         }
@@ -144,7 +140,12 @@ impl Up {
         let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
         let log = log.with_context(|| format!("cannot open {}", path.display()))?;
         let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
-        command.arg("up").arg("--data-dir").arg(data.path()).args(["--api-port", &self.api_port.to_string()]);
+        command.arg("up").arg("--data-dir").arg(data.path());
+        if let Some(path) = &self.kubeconfig {
+            command.arg("--kubeconfig").arg(path);
+        } else {
+            command.args(["--api-port", &self.api_port.to_string()]);
+        }
         if let Some(snapshot) = &self.restore {
             command.arg("--restore").arg(snapshot);
         }
@@ -165,11 +166,11 @@ impl Up {
         loop {
             if let Some(running) = data.running()?.filter(|running| i64::from(running.pid) == i64::from(child.id())) {
                 tell(&format!("Butler is up: {} (process {})", running.server, running.pid));
-                tell(&format!("  export KUBECONFIG={}", data.kubeconfig().display()));
+                tell(&format!("  export KUBECONFIG={}", running.kubeconfig.display()));
                 if self.demo {
-                    let kubeconfig = Kubeconfig::read_from(data.kubeconfig())?;
+                    let kubeconfig = Kubeconfig::read_from(&running.kubeconfig)?;
                     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-                    demo::run(Client::try_from(config)?, data).await?;
+                    demo::run(Client::try_from(config)?, &running.kubeconfig).await?;
                 }
                 return Ok(());
             }
@@ -196,8 +197,8 @@ async fn patiently<T>(mut attempt: impl AsyncFnMut() -> Result<T>) -> Result<T> 
 }
 
 /// Shows the demonstration. If it goes wrong, that is told, and Butler runs on.
-async fn show(client: Client, data: DataDir) {
-    if let Err(error) = demo::run(client, &data).await {
+async fn show(client: Client, kubeconfig: PathBuf) {
+    if let Err(error) = demo::run(client, &kubeconfig).await {
         tell(&format!("butler: {error:#}"));
     }
 }

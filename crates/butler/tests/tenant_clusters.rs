@@ -11,10 +11,10 @@ mod platform;
 use std::time::Duration;
 
 use butler_api::butler::NetworkPool;
-use butler_api::butler::tenant_cluster::ClusterPhase;
+use butler_api::butler::tenant_cluster::{ClusterPhase, TenantCluster};
 use common::Butler;
 use k8s_openapi::api::core::v1::{Event, Secret};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::runtime::wait::await_condition;
 use kube::{Api, ResourceExt};
 use platform::{PATIENCE, Platform};
@@ -82,6 +82,109 @@ async fn a_cluster_is_made_scaled_upgraded_and_removed() {
     let removed = receipt["removed"].as_array().unwrap();
     assert!(removed.iter().any(|what| what == "Cluster my-cluster"), "{receipt}");
     assert!(receipt["ended"].is_string(), "{receipt}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_operating_system_joins_by_what_it_boots() {
+    let data = tempfile::tempdir().unwrap();
+    let _butler = Butler::up(data.path());
+    let platform = Platform::on(data.path()).await;
+    let systems =
+        [("talos", "talos"), ("flatcar", "ignition"), ("bottlerocket", "bottlerocket"), ("kairos", "cloud-config")];
+    for (os, _) in systems {
+        let pool = json!({"replicas": 1, "labels": {"example.com/os": os}, "machineTemplate": {"os": {"type": os}}});
+        let reference = json!({"name": "local"});
+        platform.create(os, json!({"workers": pool, "providerConfigRef": reference})).await;
+    }
+    for (os, format) in systems {
+        let cluster = Box::pin(platform.ready(os, 1)).await;
+        let nodes = platform.nodes(os).await;
+        assert_eq!(nodes[0].labels().get("example.com/os").map(String::as_str), Some(os));
+        let workers = format!("{os}-workers");
+        let deployment = platform.internal(&cluster, "cluster.x-k8s.io/v1beta1", "MachineDeployment", &workers).await;
+        let bootstrap = &deployment["spec"]["template"]["spec"]["bootstrap"];
+        assert_eq!(*bootstrap, json!({"dataSecretName": format!("{workers}-bootstrap")}), "{os}");
+        let namespace = cluster.status.as_ref().unwrap().tenant_namespace.clone().unwrap();
+        let secrets: Api<Secret> = Api::namespaced(platform.client.clone(), &namespace);
+        let data = secrets.get(&format!("{workers}-bootstrap")).await.unwrap().data.unwrap();
+        assert_eq!(String::from_utf8(data["format"].0.clone()).unwrap(), format);
+        let invitation = secrets.get(&format!("{workers}-join")).await.unwrap().data.unwrap();
+        let text = |key: &str| String::from_utf8(invitation[key].0.clone()).unwrap();
+        assert!(text("ca-hash").starts_with("sha256:") && text("endpoint").contains(':'), "{os}");
+        assert_eq!(invitation.contains_key("talos-ca.crt"), os == "talos");
+
+        // One more joins by the same data.
+        platform.patch(os, json!({"spec": {"workers": {"replicas": 2}}})).await;
+        Box::pin(platform.ready(os, 2)).await;
+        platform.clusters.delete(os, &DeleteParams::default()).await.unwrap();
+    }
+    for (os, _) in systems {
+        Box::pin(platform.gone(os)).await;
+        Box::pin(platform.assert_no_trace(os)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_control_plane_on_machines_of_its_own_is_made_scaled_upgraded_and_removed() {
+    let data = tempfile::tempdir().unwrap();
+    let butler = Butler::up(data.path());
+    let platform = Platform::on(data.path()).await;
+    let spec = json!({
+        "kubernetesVersion": "v1.33.0", "providerConfigRef": {"name": "local"}, "workers": {"replicas": 2},
+        "controlPlane": {"type": "standalone", "replicas": 1},
+    });
+    platform.create("alone", spec).await;
+    let cluster = Box::pin(platform.ready("alone", 2)).await;
+    let carriers = async |platform: &Platform| {
+        let nodes = platform.nodes("alone").await;
+        let role = "node-role.kubernetes.io/control-plane";
+        let carriers = nodes.iter().filter(|node| node.labels().contains_key(role));
+        let mut versions: Vec<String> = carriers
+            .map(|node| node.status.as_ref().unwrap().node_info.as_ref().unwrap().kubelet_version.clone())
+            .collect();
+        versions.sort();
+        versions
+    };
+    assert_eq!(carriers(&platform).await, ["v1.33.0"]);
+    assert_eq!(platform.nodes("alone").await.len(), 3);
+
+    // What was written before a power cut is there after it.
+    let before: Vec<_> = platform.nodes("alone").await.iter().map(|node| node.uid()).collect();
+    butler.kill();
+    let _butler = Butler::up(data.path());
+    let platform = Platform::on(data.path()).await;
+    Box::pin(platform.ready("alone", 2)).await;
+    let answered = async {
+        loop {
+            match platform.try_nodes("alone").await {
+                Ok(nodes) => return nodes,
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    };
+    let nodes = tokio::time::timeout(PATIENCE, Box::pin(answered)).await.unwrap();
+    assert_eq!(nodes.iter().map(|node| node.uid()).collect::<Vec<_>>(), before);
+
+    platform.patch("alone", json!({"spec": {"controlPlane": {"replicas": 3}}})).await;
+    Box::pin(platform.ready("alone", 2)).await;
+    assert_eq!(carriers(&platform).await, ["v1.33.0"; 3]);
+    let kind = "controlplane.cluster.x-k8s.io/v1beta1";
+    let plane = platform.internal(&cluster, kind, "KubeadmControlPlane", "alone").await;
+    assert!(
+        has(&plane["status"], &json!({"initialized": true, "ready": true, "replicas": 3, "readyReplicas": 3})),
+        "{plane}"
+    );
+
+    platform.patch("alone", json!({"spec": {"kubernetesVersion": "v1.34.0"}})).await;
+    Box::pin(platform.until("alone", |c| c.status.as_ref().unwrap().phase == Some(ClusterPhase::Updating))).await;
+    Box::pin(platform.ready("alone", 2)).await;
+    assert_eq!(carriers(&platform).await, ["v1.34.0"; 3]);
+    let plane = platform.internal(&cluster, kind, "KubeadmControlPlane", "alone").await;
+    assert_eq!((&plane["status"]["version"], &plane["status"]["updatedReplicas"]), (&json!("v1.34.0"), &json!(3)));
+
+    platform.clusters.delete("alone", &DeleteParams::default()).await.unwrap();
+    Box::pin(platform.gone("alone")).await;
+    Box::pin(platform.assert_no_trace("alone")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,7 +8,7 @@ use serde_with_macros::skip_serializing_none;
 
 use crate::bootstrap::KubeadmConfigSpec;
 use crate::core::Strategy;
-use crate::{Condition, ObjectReference, TemplateMeta};
+use crate::{Condition, ObjectReference, TemplateMeta, TemplateResource};
 
 /// A control plane on machines of its own, made by kubeadm.
 #[skip_serializing_none]
@@ -75,6 +75,55 @@ pub struct ControlPlaneMachineTemplate {
     pub metadata: Option<TemplateMeta>,
     /// Template of the machines' infrastructure.
     pub infrastructure_ref: ObjectReference,
+    /// How long a node may take to be emptied, such as 5m; forever when left out.
+    pub node_drain_timeout: Option<String>,
+    /// How long volumes may take to be detached; forever when left out.
+    pub node_volume_detach_timeout: Option<String>,
+    /// How long removing a Node is tried; 10s when left out.
+    pub node_deletion_timeout: Option<String>,
+}
+
+/// What KubeadmControlPlanes of a ClusterClass are made from.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[kube(
+    group = "controlplane.cluster.x-k8s.io",
+    version = "v1beta1",
+    kind = "KubeadmControlPlaneTemplate",
+    namespaced,
+    derive = "PartialEq",
+    category = "cluster-api",
+    label("cluster.x-k8s.io/v1beta1", "v1beta1"),
+    doc = "KubeadmControlPlaneTemplate is what the control planes of several clusters are made from.",
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+pub struct KubeadmControlPlaneTemplateSpec {
+    /// What is made.
+    pub template: TemplateResource<KubeadmControlPlaneTemplateResource>,
+}
+
+/// A control plane but for what each cluster says by itself: how many machines, of which version, from which template.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KubeadmControlPlaneTemplateResource {
+    /// The machines.
+    pub machine_template: Option<ControlPlaneMachines>,
+    /// What the machines do at their first boot.
+    pub kubeadm_config_spec: KubeadmConfigSpec,
+    /// Machines are replaced once after this time.
+    pub rollout_after: Option<Time>,
+    /// How machines are replaced.
+    pub rollout_strategy: Option<Strategy>,
+}
+
+/// The machines of a template of control planes.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlPlaneMachines {
+    /// Labels and annotations.
+    pub metadata: Option<TemplateMeta>,
     /// How long a node may take to be emptied, such as 5m; forever when left out.
     pub node_drain_timeout: Option<String>,
     /// How long volumes may take to be detached; forever when left out.

@@ -3,7 +3,7 @@
 use butler_api::{CustomResourceDefinition, tidied};
 
 use crate::bootstrap::{KubeadmConfig, KubeadmConfigTemplate};
-use crate::controlplane::KubeadmControlPlane;
+use crate::controlplane::{KubeadmControlPlane, KubeadmControlPlaneTemplate};
 use crate::core::{Cluster, Machine, MachineDeployment, MachineHealthCheck, MachineSet};
 use crate::infrastructure::{
     HarvesterCluster, HarvesterMachine, HarvesterMachineTemplate, LocalCluster, LocalMachine, LocalMachineTemplate,
@@ -21,6 +21,7 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         tidied::<KubeadmConfig>(),
         tidied::<KubeadmConfigTemplate>(),
         tidied::<KubeadmControlPlane>(),
+        tidied::<KubeadmControlPlaneTemplate>(),
         tidied::<HarvesterCluster>(),
         tidied::<HarvesterMachine>(),
         tidied::<HarvesterMachineTemplate>(),
@@ -53,9 +54,9 @@ mod tests {
 
     #[test]
     fn machines_are_scaled_by_everybodys_means() {
-        for crd in
-            crds().iter().filter(|crd| ["MachineSet", "MachineDeployment"].contains(&crd.spec.names.kind.as_str()))
-        {
+        for crd in crds().iter().filter(|crd| {
+            ["MachineSet", "MachineDeployment", "KubeadmControlPlane"].contains(&crd.spec.names.kind.as_str())
+        }) {
             let subresources = crd.spec.versions[0].subresources.as_ref().unwrap();
             assert_eq!(subresources.scale.as_ref().unwrap().spec_replicas_path, ".spec.replicas");
             assert!(subresources.status.is_some());

@@ -39,6 +39,14 @@ pub mod annotations {
     pub const DELETE_MACHINE: &str = "cluster.x-k8s.io/delete-machine";
     /// On a Machine whose node is not drained.
     pub const EXCLUDE_NODE_DRAINING: &str = "machine.cluster.x-k8s.io/exclude-node-draining";
+    /// On a Machine whose volumes are not waited for.
+    pub const EXCLUDE_VOLUME_DETACH: &str = "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach";
+    /// What annotations begin with that keep a Machine's node from being emptied.
+    pub const PRE_DRAIN_HOOK: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io";
+    /// What annotations begin with that keep a Machine from being switched off.
+    pub const PRE_TERMINATE_HOOK: &str = "pre-terminate.delete.hook.machine.cluster.x-k8s.io";
+    /// On a Machine that is to be replaced, whatever its node says.
+    pub const REMEDIATE_MACHINE: &str = "cluster.x-k8s.io/remediate-machine";
     /// On a Machine that no MachineHealthCheck touches.
     pub const SKIP_REMEDIATION: &str = "cluster.x-k8s.io/skip-remediation";
     /// Revision of a MachineDeployment and of its MachineSets.
@@ -63,6 +71,8 @@ pub mod annotations {
     pub const NODE_OWNER_NAME: &str = "cluster.x-k8s.io/owner-name";
     /// Keeps the preflight checks of a MachineSet, named in a list or `All`, from being made.
     pub const SKIP_PREFLIGHT: &str = "machineset.cluster.x-k8s.io/skip-preflight-checks";
+    /// On a Machine of a KubeadmControlPlane: digest of what it was made from.
+    pub const CONTROL_PLANE_TEMPLATE: &str = "local.butlerlabs.dev/control-plane-template";
     /// On a LocalMachine: what is wrong with it. `dead` stops its node's heartbeats.
     pub const FAULT: &str = "local.butlerlabs.dev/fault";
 }
@@ -77,6 +87,8 @@ pub mod finalizers {
     pub const MACHINE_SET: &str = "cluster.x-k8s.io/machineset";
     /// On Machine.
     pub const MACHINE: &str = "machine.cluster.x-k8s.io";
+    /// On KubeadmControlPlane.
+    pub const KUBEADM_CONTROL_PLANE: &str = "kubeadm.controlplane.cluster.x-k8s.io";
     /// On the machines of this machine's own data centre.
     pub const LOCAL_MACHINE: &str = "local.butlerlabs.dev/machine";
 }
@@ -98,6 +110,21 @@ pub mod secrets {
     /// The authority of a Cluster.
     pub fn authority(cluster: &str) -> String {
         format!("{cluster}-ca")
+    }
+
+    /// The authority of a Cluster's etcd.
+    pub fn etcd(cluster: &str) -> String {
+        format!("{cluster}-etcd")
+    }
+
+    /// The authority of a Cluster's aggregated API servers.
+    pub fn front_proxy(cluster: &str) -> String {
+        format!("{cluster}-proxy")
+    }
+
+    /// The key that signs a Cluster's ServiceAccount tokens.
+    pub fn service_accounts(cluster: &str) -> String {
+        format!("{cluster}-sa")
     }
 }
 
@@ -137,6 +164,12 @@ pub mod conditions {
     pub const NODE_HEALTHY: &str = "NodeHealthy";
     /// A Machine's node has been emptied.
     pub const DRAINING_SUCCEEDED: &str = "DrainingSucceeded";
+    /// Nobody keeps a Machine's node from being emptied.
+    pub const PRE_DRAIN_HOOK_SUCCEEDED: &str = "PreDrainDeleteHookSucceeded";
+    /// A Machine's volumes are detached.
+    pub const VOLUME_DETACH_SUCCEEDED: &str = "VolumeDetachSucceeded";
+    /// Nobody keeps a Machine from being switched off.
+    pub const PRE_TERMINATE_HOOK_SUCCEEDED: &str = "PreTerminateDeleteHookSucceeded";
     /// A MachineHealthCheck is content with a Machine.
     pub const HEALTH_CHECK_SUCCEEDED: &str = "HealthCheckSucceeded";
     /// The owner of a Machine has replaced it.

@@ -7,10 +7,12 @@ use butler_api::shared::{Blocker, BlockerOwner};
 use capi::bootstrap::KubeadmConfigTemplateSpec;
 use ipnet::IpNet;
 use kernel::version::Version;
-use machine_os::{Bootstrap, ClusterNetwork, Machine, Pool};
+use machine_os::{Bootstrap, ClusterNetwork, Format, Join, Machine, Pool, TalosAuthority};
+use pki::Secret;
+use serde_json::{Value, json};
 
 use crate::blockers::blocker;
-use crate::cluster::Wanted;
+use crate::cluster::{Invitation, Wanted};
 
 /// The domain of Services in every cluster.
 const DOMAIN: &str = "cluster.local";
@@ -31,14 +33,28 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) ssh_key: Option<String>,
 }
 
-/// The configuration of the machines of a pool.
+/// What the machines of a pool boot.
+pub(crate) enum Boots {
+    /// What Cluster API's kubeadm provider makes of this.
+    Config(Box<KubeadmConfigTemplateSpec>),
+    /// This very document, in a language of the operating system.
+    Data {
+        /// Changes when machines have to be replaced, and not when they only join in another way.
+        digest: String,
+        /// The language and the document; nothing before it is known how to join.
+        document: Option<(Format, Secret)>,
+    },
+}
+
+/// What the machines of a pool boot.
 pub(crate) fn config(
     around: &Surroundings<'_>,
     wanted: &Wanted,
     pool: &str,
     workers: &Workers,
     version: Version,
-) -> Result<KubeadmConfigTemplateSpec, Vec<Blocker>> {
+    invitation: Option<&Invitation>,
+) -> Result<Boots, Vec<Blocker>> {
     let field = match pool {
         butler_api::names::DEFAULT_WORKER_POOL => "spec.workers".to_owned(),
         name => format!("spec.workerPools[{name}]"),
@@ -63,17 +79,66 @@ pub(crate) fn config(
         machine: around.machine.clone(),
         talos: None,
     };
-    match machine_os::bootstrap(&asked) {
-        Ok(Bootstrap::Config(spec)) => serde_json::from_value(spec).map_err(|error| trouble(error.to_string())),
-        Ok(Bootstrap::Data { .. }) | Err(machine_os::Error::JoinUnknown(_)) => Err(vec![blocker(
-            "NodeOsUnsupported",
-            format!("{field}.machineTemplate.os.type cannot be fulfilled yet"),
-            BlockerOwner::User,
-            "set it to rocky",
-        )]),
-        Err(error) => Err(trouble(error.to_string())),
-    }
+    let rendered = |pool: &Pool| machine_os::bootstrap(pool).map_err(|error| trouble(error.to_string()));
+    let any = Pool { join: Some(any_way()), talos: Some(any_authority()), ..asked.clone() };
+    let digest = match rendered(&any)? {
+        Bootstrap::Config(spec) => {
+            let spec = serde_json::from_value(spec).map_err(|error| trouble(error.to_string()))?;
+            return Ok(Boots::Config(Box::new(spec)));
+        }
+        Bootstrap::Data { document, .. } => runtime::fingerprint(&json!(document.expose())),
+    };
+    let Some(invitation) = invitation else { return Ok(Boots::Data { digest, document: None }) };
+    let invited = Pool { join: Some(invitation.join()), talos: invitation.talos(), ..asked };
+    let document = match rendered(&invited)? {
+        Bootstrap::Data { format, document } => Some((format, document)),
+        Bootstrap::Config(_) => None,
+    };
+    Ok(Boots::Data { digest, document })
 }
+
+/// What the machines of a standalone control plane do at their first boot.
+pub(crate) fn control_plane(
+    around: &Surroundings<'_>,
+    wanted: &Wanted,
+    version: Version,
+) -> Result<Value, Vec<Blocker>> {
+    let asked = &wanted.spec.control_plane;
+    let trouble = |message: String| {
+        vec![blocker("NodeOsRefused", message, BlockerOwner::User, "correct spec.controlPlane.machineTemplate")]
+    };
+    let mut os = asked.machine_template.clone().unwrap_or_default().os.unwrap_or_default();
+    os.ssh_authorized_key = os.ssh_authorized_key.or_else(|| around.ssh_key.clone());
+    let network = network(wanted).ok_or_else(|| trouble("the networks of the cluster cannot be read".to_owned()))?;
+    let machines = Pool {
+        cluster: around.cluster.to_owned(),
+        kubernetes: version,
+        os,
+        join: None,
+        network,
+        labels: Default::default(),
+        taints: Vec::new(),
+        kubelet_args: Default::default(),
+        time_servers: around.time_servers.clone(),
+        name_servers: around.name_servers.clone(),
+        mirrors: Default::default(),
+        machine: around.machine.clone(),
+        talos: None,
+    };
+    machine_os::control_plane(&machines, &asked.cert_sans).map_err(|error| trouble(error.to_string()))
+}
+
+/// Stands for the way to join, which is known later and says nothing about the machines.
+fn any_way() -> Join {
+    let token = Secret::new("000000.0000000000000000");
+    Join { host: "cluster.invalid".to_owned(), port: 6443, ca_pem: ANY_CERTIFICATE.to_owned(), token }
+}
+
+fn any_authority() -> TalosAuthority {
+    TalosAuthority { ca_pem: ANY_CERTIFICATE.to_owned(), token: Secret::new("any") }
+}
+
+const ANY_CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n";
 
 fn network(wanted: &Wanted) -> Option<ClusterNetwork> {
     let networking = &wanted.spec.networking;

@@ -33,9 +33,24 @@ pub(crate) fn pool(cluster: &str, pool: &str) -> String {
     format!("{cluster}-{pool}")
 }
 
+/// The Secret with which machines of a pool boot, where no bootstrap provider of Cluster API makes it.
+pub(crate) fn boot_data(pool: &str) -> String {
+    format!("{pool}-bootstrap")
+}
+
+/// The Secret with what machines of a pool need to join, where no bootstrap provider of Cluster API invites them.
+pub(crate) fn join(pool: &str) -> String {
+    format!("{pool}-join")
+}
+
 /// The administrator's kubeconfig, in the team's namespace.
 pub(crate) fn kubeconfig(cluster: &str) -> String {
     format!("{cluster}-kubeconfig")
+}
+
+/// The kubeconfig of those who only look, in the team's namespace.
+pub fn viewer_kubeconfig(cluster: &str) -> String {
+    format!("{cluster}-kubeconfig-viewer")
 }
 
 /// An addon that a cluster asks for.

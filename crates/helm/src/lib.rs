@@ -15,16 +15,16 @@
 //!   time, randomness, the cluster that `lookup` asks. The engine is our own, because templates change the maps they share,
 //!   and because errors are compared too (docs/adr/0011).
 //! - [`manifest`] takes apart what was printed: documents in the order Helm installs them, hooks with their weights, notes.
+//! - [`source`] fetches charts from repositories, registries and directories, checks them and keeps them.
 //! - [`release`] has Helm's records of releases, [`action`] installs, upgrades, rolls back and removes them, [`health`] tells
 //!   whether objects have become what they should be.
-//! - [`source`] fetches charts from repositories, registries and directories, checks them and keeps them.
 //! - [`semver`] knows versions and ranges as charts write them.
 //!
 //! Where Helm 3 and Helm 4 differ, this is Helm 4. `tests/` compares every function and dozens of charts with both.
 //!
-//! This crate knows no Butler kind. Only [`source`] talks to repositories, and writes to a disk, its cache; only [`release`]
-//! and [`action`] talk to a cluster. Charts are hostile: nothing here panics, recursion and work are bounded, and a budget
-//! ends what would not end.
+//! This crate knows no Butler kind. Only [`source`] asks repositories, and writes to a disk, its cache; only [`release`] and
+//! [`action`] ask a cluster. Charts are hostile: nothing here panics, recursion and work are bounded, and a budget ends what
+//! would not end.
 
 pub mod action;
 pub mod chart;

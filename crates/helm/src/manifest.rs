@@ -1,15 +1,15 @@
 //! What was rendered, taken apart: documents in the order Helm installs them, hooks, notes, definitions.
 
+mod head;
 mod hooks;
 mod order;
+mod scan;
 mod split;
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde_json::Value as Json;
-
 use crate::chart::{Chart, File};
+use head::Head;
 pub use hooks::{DeletePolicy, Event, Hook};
 pub use order::{install_order, uninstall_order};
 pub use split::split;
@@ -84,11 +84,11 @@ impl Manifests {
         let document = Document {
             source: path.to_owned(),
             text: text.to_owned(),
-            api_version: self::text(&head.api_version),
-            kind: self::text(&head.kind),
-            name: head.name(),
+            api_version: head.api_version,
+            kind: head.kind,
+            name: head.name,
         };
-        match hooks::annotated(&head.annotations()) {
+        match hooks::annotated(&head.annotations) {
             hooks::Annotated::No => self.documents.push(document),
             hooks::Annotated::Hook(events, weight, delete_policies) => {
                 self.hooks.push(Hook { document, events, weight, delete_policies });
@@ -115,59 +115,4 @@ impl Manifests {
         let hooks = self.hooks.iter().map(|hook| print(&hook.document.source, &hook.document.text));
         format!("{}\n{}", all.trim(), hooks.collect::<String>())
     }
-}
-
-/// The beginning of an object. What else it has is read over.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Head {
-    api_version: Json,
-    kind: Json,
-    metadata: Option<HeadMetadata>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct HeadMetadata {
-    name: Json,
-    annotations: Option<BTreeMap<String, Json>>,
-}
-
-impl Head {
-    fn read(text: &str) -> Result<Self, String> {
-        if let Ok(head) = kernel::yaml::from_str(text) {
-            return Ok(head);
-        }
-        // Odd, or wrong: looked at as a whole.
-        let json =
-            kernel::yaml::value(text).map_err(|error| format!("error converting YAML to JSON: yaml: {error}"))?;
-        let kind = match &json {
-            Json::Object(_) | Json::Null => return Ok(serde_json::from_value(json).unwrap_or_default()),
-            Json::Array(_) => "array",
-            Json::String(_) => "string",
-            Json::Number(_) => "number",
-            Json::Bool(_) => "bool",
-        };
-        Err(format!(
-            "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type util.SimpleHead"
-        ))
-    }
-
-    fn name(&self) -> String {
-        self.metadata.as_ref().map(|metadata| text(&metadata.name)).unwrap_or_default()
-    }
-
-    fn annotations(&self) -> BTreeMap<String, String> {
-        let annotations = self.metadata.as_ref().and_then(|metadata| metadata.annotations.as_ref());
-        let shown = |value: &Json| match value {
-            Json::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        annotations.into_iter().flatten().map(|(key, value)| (key.clone(), shown(value))).collect()
-    }
-}
-
-/// A text; what is none is empty.
-fn text(json: &Json) -> String {
-    json.as_str().unwrap_or_default().to_owned()
 }

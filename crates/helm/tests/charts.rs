@@ -10,7 +10,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{VERSIONS, blesses, real_helm, run_helm, run_ours, tests};
+use common::{Case, VERSIONS, blesses, charts, real_helm, run_helm, run_ours, tests};
 use helm::chart::Chart;
 use helm::values::{self, Values};
 use serde_json::{Value, json};
@@ -18,46 +18,10 @@ use serde_json::{Value, json};
 /// Charts on which we differ, and why. One that no longer differs fails.
 const KNOWN: [(&str, &str); 0] = [];
 
-const PLAIN: &str = "apiVersion: v2\nname: c\nversion: 1.0.0\n";
-
-struct Case {
-    name: String,
-    args: Vec<String>,
-    files: Vec<(String, String)>,
-}
-
 fn cases() -> Vec<Case> {
     let mut paths: Vec<_> = fs::read_dir(tests().join("charts")).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    let mut cases: Vec<Case> = Vec::new();
-    for path in paths {
-        for line in fs::read_to_string(path).unwrap().lines() {
-            if let Some(title) = line.strip_prefix("==== ") {
-                let (name, args) = title.split_once(" | ").unwrap_or((title, ""));
-                let args = args.split_whitespace().map(str::to_owned).collect();
-                cases.push(Case { name: name.to_owned(), args, files: Vec::new() });
-            } else if let Some(name) = line.strip_prefix("-- ").and_then(|rest| rest.strip_suffix(" --")) {
-                cases.last_mut().unwrap().files.push((name.to_owned(), String::new()));
-            } else if let Some((_, content)) = cases.last_mut().and_then(|case| case.files.last_mut()) {
-                content.push_str(line);
-                content.push('\n');
-            }
-        }
-    }
-    for case in &mut cases {
-        if !case.files.iter().any(|(name, _)| name == "Chart.yaml") {
-            case.files.push(("Chart.yaml".to_owned(), PLAIN.to_owned()));
-        }
-    }
-    cases
-}
-
-fn write(case: &Case, folder: &Path) {
-    for (name, content) in &case.files {
-        let path = folder.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, content).unwrap();
-    }
+    paths.iter().flat_map(|path| charts(&fs::read_to_string(path).unwrap())).collect()
 }
 
 /// Arguments with files of values as helm finds them.
@@ -76,14 +40,14 @@ fn answer((printed, complaint): (String, String)) -> String {
 
 fn helm_answers(helm: &Path, case: &Case) -> String {
     let folder = tempfile::tempdir().unwrap();
-    write(case, folder.path());
+    case.write(folder.path());
     let answer = answer(run_helm(helm, folder.path(), &resolved(case, folder.path())));
     answer.replace(&folder.path().display().to_string(), "CHART")
 }
 
 fn we_answer(case: &Case) -> String {
     let folder = tempfile::tempdir().unwrap();
-    write(case, folder.path());
+    case.write(folder.path());
     let outcome = given(case, folder.path()).and_then(|values| {
         let chart = Chart::load(folder.path()).map_err(|error| error.to_string())?;
         let rendered = run_ours(&chart, &values).map_err(|error| error.to_string())?;

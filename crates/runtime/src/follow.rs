@@ -3,17 +3,21 @@
 //! A process may follow dozens of kinds in each of a thousand APIs, all of them at rest nearly always. So nothing is kept
 //! between two events but the stream itself: what listing and asking need is on the heap while it is needed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Debug;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use http_body_util::BodyExt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 use kube::api::{ListParams, WatchParams};
 use kube::client::Body;
-use kube::core::{ObjectList, Request, WatchEvent};
+use kube::core::{PartialObjectMeta, Request, Status};
 use kube::{Client, Error, Resource};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use crate::Key;
 
@@ -25,6 +29,8 @@ const LASTING: u32 = 290;
 const MARGIN: Duration = Duration::from_secs(10);
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// A watch that ends sooner than this and tells nothing has not been one.
+const SHORTEST: Duration = Duration::from_secs(1);
 
 /// Which objects of a kind are followed, and how much of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -41,8 +47,12 @@ pub(crate) trait Listener<K>: Send + Sync {
     fn put(&self, object: K);
     /// An object that is no more.
     fn deleted(&self, object: K);
+    /// The end of an object that could not be read.
+    fn lost(&self, key: &Key);
     /// A list is complete: these are all objects there were at this revision.
     fn listed(&self, named: &BTreeSet<Key>, revision: u64);
+    /// Nobody serves the kind.
+    fn unserved(&self);
 }
 
 /// Tells all objects of a kind and their changes, until it is dropped.
@@ -52,22 +62,106 @@ where
 {
     let mut since: Option<String> = None;
     let mut wait = FIRST_WAIT;
+    let mut reader = Reader::<K> { listener, name: K::kind(&kind).into_owned(), unreadable: HashSet::new() };
     loop {
+        let begun = Instant::now();
         let outcome = match since.as_mut() {
-            None => Box::pin(list(&client, &kind, &of, listener)).await.map(|revision| since = Some(revision)),
-            Some(since) => watch(&client, &kind, &of, listener, since).await,
+            None => Box::pin(list(&client, &kind, &of, &mut reader)).await.map(|revision| {
+                since = Some(revision);
+                true
+            }),
+            Some(since) => watch(&client, &kind, &of, &mut reader, since).await,
         };
         match outcome {
-            Ok(()) => wait = FIRST_WAIT,
+            Ok(has_told) if has_told || begun.elapsed() >= SHORTEST => {
+                wait = FIRST_WAIT;
+                continue;
+            }
+            Ok(_) => {}
             Err(error) => {
                 tracing::debug!(kind = %K::kind(&kind), %error, "a watch is interrupted");
                 if is_gone(&error) {
                     since = None;
                 }
-                tokio::time::sleep(wait).await;
-                wait = (wait * 2).min(LONGEST_WAIT);
+                if since.is_none() && is_unserved(&error) {
+                    listener.unserved();
+                }
             }
         }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(LONGEST_WAIT);
+    }
+}
+
+/// One page of a list, each object as it came.
+#[derive(Deserialize)]
+struct Page {
+    metadata: ListMeta,
+    #[serde(default = "Vec::new")]
+    items: Vec<Box<RawValue>>,
+}
+
+/// One event of a watch, its object as it came.
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "type")]
+    type_: String,
+    object: Box<RawValue>,
+}
+
+/// Reads objects. One that cannot be read is passed over: the others are none the worse for it.
+struct Reader<'a, K> {
+    listener: &'a dyn Listener<K>,
+    name: String,
+    /// Those of which it has been said that they cannot be read.
+    unreadable: HashSet<Key>,
+}
+
+impl<K: Resource + DeserializeOwned> Reader<'_, K> {
+    /// Key and revision of an object, and the object itself if it can be read.
+    fn read(&mut self, raw: &RawValue) -> Result<(Key, Option<String>, Option<K>), Error> {
+        match serde_json::from_str::<K>(raw.get()) {
+            Ok(object) => {
+                let key = Key::of(&object);
+                self.unreadable.remove(&key);
+                Ok((key, object.meta().resource_version.clone(), Some(object)))
+            }
+            Err(error) => {
+                let known: PartialObjectMeta = serde_json::from_str(raw.get()).map_err(Error::SerdeError)?;
+                let key = Key::of(&known);
+                if self.unreadable.insert(key.clone()) {
+                    tracing::warn!(kind = self.name, %key, %error, "an object cannot be read and is passed over");
+                }
+                Ok((key, known.metadata.resource_version, None))
+            }
+        }
+    }
+
+    /// Tells an event. Whether it was about an object.
+    fn tell(&mut self, event: &Event, since: &mut String) -> Result<bool, Error> {
+        if event.type_ == "ERROR" {
+            let status: Status = serde_json::from_str(event.object.get()).map_err(Error::SerdeError)?;
+            return Err(Error::Api(Box::new(status)));
+        }
+        if event.type_ == "BOOKMARK" {
+            let reached: PartialObjectMeta = serde_json::from_str(event.object.get()).map_err(Error::SerdeError)?;
+            since.clone_from(&reached.metadata.resource_version.unwrap_or_default());
+            return Ok(false);
+        }
+        let (key, revision, object) = self.read(&event.object)?;
+        match (object, event.type_.as_str()) {
+            (Some(object), "DELETED") => self.listener.deleted(object),
+            (Some(object), _) => self.listener.put(object),
+            (None, "DELETED") => {
+                self.unreadable.remove(&key);
+                self.listener.lost(&key);
+            }
+            (None, _) => {}
+        }
+        if let Some(revision) = revision {
+            *since = revision;
+        }
+        Ok(true)
     }
 }
 
@@ -76,40 +170,42 @@ async fn list<K>(
     client: &Client,
     kind: &K::DynamicType,
     of: &Selection,
-    listener: &dyn Listener<K>,
+    reader: &mut Reader<'_, K>,
 ) -> Result<String, Error>
 where
-    K: Resource + Clone + DeserializeOwned + Debug,
+    K: Resource + DeserializeOwned,
 {
     let mut params = ListParams { label_selector: of.labels.clone(), ..ListParams::default().limit(PAGE) };
     let mut named = BTreeSet::new();
     loop {
         let asked = Request::new(K::url_path(kind, None));
         let request = if of.metadata_only { asked.list_metadata(&params) } else { asked.list(&params) };
-        let request = request.map_err(Error::BuildRequest)?;
-        let page: ObjectList<K> = client.request(request).await?;
-        for object in page.items {
-            named.insert(Key::of(&object));
-            listener.put(object);
+        let page: Page = client.request(request.map_err(Error::BuildRequest)?).await?;
+        for raw in page.items {
+            let (key, _, object) = reader.read(&raw)?;
+            named.insert(key);
+            if let Some(object) = object {
+                reader.listener.put(object);
+            }
         }
         if let Some(next) = page.metadata.continue_.filter(|next| !next.is_empty()) {
             params.continue_token = Some(next);
             continue;
         }
         let revision = page.metadata.resource_version.unwrap_or_default();
-        listener.listed(&named, revision.parse().unwrap_or(0));
+        reader.listener.listed(&named, revision.parse().unwrap_or(0));
         return Ok(revision);
     }
 }
 
-/// Tells changes until the stream ends, and keeps where it is.
+/// Tells changes until the stream ends, and keeps where it is. Whether there was any.
 async fn watch<K>(
     client: &Client,
     kind: &K::DynamicType,
     of: &Selection,
-    listener: &dyn Listener<K>,
+    reader: &mut Reader<'_, K>,
     since: &mut String,
-) -> Result<(), Error>
+) -> Result<bool, Error>
 where
     K: Resource + DeserializeOwned,
 {
@@ -117,15 +213,15 @@ where
     let seconds = LASTING + u32::try_from(chance).unwrap_or(0);
     let mut body = Box::pin(open::<K>(client, kind, of, since, seconds)).await?;
     let silence = Duration::from_secs(seconds.into()) + MARGIN;
-    let mut rest = Vec::new();
+    let (mut rest, mut has_told) = (Vec::new(), false);
     while let Ok(Some(frame)) = tokio::time::timeout(silence, body.frame()).await {
         let Ok(data) = frame?.into_data() else { continue };
         for line in lines(&mut rest, &data) {
-            let event = serde_json::from_slice(&line).map_err(Error::SerdeError)?;
-            tell(listener, event, since)?;
+            let event: Event = serde_json::from_slice(&line).map_err(Error::SerdeError)?;
+            has_told |= reader.tell(&event, since)?;
         }
     }
-    Ok(())
+    Ok(has_told)
 }
 
 /// Begins a watch.
@@ -147,30 +243,8 @@ async fn open<K: Resource>(
     }
     let code = response.status().as_u16();
     let body = response.into_body().collect().await?.to_bytes();
-    let status = serde_json::from_slice(&body).unwrap_or_else(|_| kube::core::Status::failure("", "").with_code(code));
+    let status = serde_json::from_slice(&body).unwrap_or_else(|_| Status::failure("", "").with_code(code));
     Err(Error::Api(Box::new(status)))
-}
-
-fn tell<K: Resource>(listener: &dyn Listener<K>, event: WatchEvent<K>, since: &mut String) -> Result<(), Error> {
-    let reached = |object: &K| object.meta().resource_version.clone();
-    let revision = match event {
-        WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-            let revision = reached(&object);
-            listener.put(object);
-            revision
-        }
-        WatchEvent::Deleted(object) => {
-            let revision = reached(&object);
-            listener.deleted(object);
-            revision
-        }
-        WatchEvent::Bookmark(bookmark) => Some(bookmark.metadata.resource_version),
-        WatchEvent::Error(status) => return Err(Error::Api(status)),
-    };
-    if let Some(revision) = revision {
-        *since = revision;
-    }
-    Ok(())
 }
 
 /// The lines that are complete with this part of the stream; what begins another is kept in `rest`.
@@ -192,6 +266,11 @@ fn lines(rest: &mut Vec<u8>, data: &[u8]) -> Vec<Vec<u8>> {
 /// Whether the history from where a watch was is gone.
 fn is_gone(error: &Error) -> bool {
     matches!(error, Error::Api(status) if status.code == 410)
+}
+
+/// Whether the API knows no such kind.
+fn is_unserved(error: &Error) -> bool {
+    matches!(error, Error::Api(status) if status.code == 404)
 }
 
 #[cfg(test)]
@@ -229,54 +308,118 @@ mod tests {
         fn deleted(&self, object: ConfigMap) {
             self.0.send(format!("-{}", object.name_any())).unwrap();
         }
+        fn lost(&self, key: &Key) {
+            self.0.send(format!("?{key}")).unwrap();
+        }
         fn listed(&self, named: &BTreeSet<Key>, revision: u64) {
             self.0.send(format!("{} at {revision}", named.len())).unwrap();
         }
+        fn unserved(&self) {
+            self.0.send("unserved".into()).unwrap();
+        }
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_watch_goes_on_where_it_ended_and_begins_anew_when_that_is_gone() {
-        let object = |name: &str, revision: u32| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "resourceVersion": revision.to_string()}});
-        let event = |kind: &str, object: serde_json::Value| format!("{}\n", json!({"type": kind, "object": object}));
-        let page = |names: &[&str], next: &str| {
-            let items: Vec<_> = names.iter().map(|name| object(name, 5)).collect();
-            let meta = json!({"resourceVersion": "5", "continue": next});
-            json!({"apiVersion": "v1", "kind": "ConfigMapList", "metadata": meta, "items": items}).to_string()
-        };
-        let gone =
-            json!({"kind": "Status", "status": "Failure", "message": "too old", "reason": "Expired", "code": 410});
-        let bookmark = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"resourceVersion": "9"}});
-        // What is asked, and the answer.
-        let script = Mutex::new(
-            vec![
-                ("limit=500", page(&["a"], "more")),
-                ("continue=more", page(&["b"], "")),
-                ("resourceVersion=5", event("MODIFIED", object("a", 6)) + &event("DELETED", object("b", 7))),
-                ("resourceVersion=7", event("BOOKMARK", bookmark)),
-                ("resourceVersion=9", event("ERROR", gone.clone())),
-                ("limit=500", page(&["c"], "")),
-                ("resourceVersion=5", gone.to_string()),
-                ("limit=500", page(&[], "")),
-            ]
-            .into_iter(),
-        );
-        let script = Arc::new(script);
+    /// Follows ConfigMaps of an API that answers by a script of what is asked and the answer, and then no more.
+    fn followed(script: Vec<(&'static str, String)>) -> mpsc::UnboundedReceiver<String> {
+        let script = Arc::new(Mutex::new(script.into_iter()));
         let service = tower::service_fn(move |request: http::Request<Body>| {
             let next = script.lock().next();
             async move {
                 let Some((asked, answer)) = next else { return std::future::pending().await };
                 let query = request.uri().query().unwrap_or_default().to_owned();
                 assert!(query.contains(asked), "{query} instead of {asked}");
-                let code = if answer.starts_with("{\"code\":410") { 410 } else { 200 };
+                let status = serde_json::from_str::<Status>(&answer).ok().filter(|status| status.code > 0);
+                let code = status.map_or(200, |status| status.code);
                 let response = Response::builder().status(code).body(Full::new(bytes::Bytes::from(answer))).unwrap();
                 Ok::<_, Infallible>(response)
             }
         });
-        let (sender, mut said) = mpsc::unbounded_channel();
-        let listener = Said(sender);
+        let (sender, said) = mpsc::unbounded_channel();
         let client = Client::new(service, "default");
-        tokio::spawn(async move { follow(client, (), Selection::default(), &listener).await });
+        tokio::spawn(async move { follow(client, (), Selection::default(), &Said(sender)).await });
+        said
+    }
+
+    fn object(name: &str, revision: u32) -> serde_json::Value {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "resourceVersion": revision.to_string()}})
+    }
+
+    fn event(kind: &str, object: serde_json::Value) -> String {
+        format!("{}\n", json!({"type": kind, "object": object}))
+    }
+
+    fn page(items: Vec<serde_json::Value>, next: &str) -> String {
+        let meta = json!({"resourceVersion": "5", "continue": next});
+        json!({"apiVersion": "v1", "kind": "ConfigMapList", "metadata": meta, "items": items}).to_string()
+    }
+
+    fn failure(code: u16) -> serde_json::Value {
+        json!({"kind": "Status", "status": "Failure", "message": "no", "reason": "Test", "code": code})
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_goes_on_where_it_ended_and_begins_anew_when_that_is_gone() {
+        let bookmark = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"resourceVersion": "9"}});
+        let mut said = followed(vec![
+            ("limit=500", page(vec![object("a", 5)], "more")),
+            ("continue=more", page(vec![object("b", 5)], "")),
+            ("resourceVersion=5", event("MODIFIED", object("a", 6)) + &event("DELETED", object("b", 7))),
+            ("resourceVersion=7", event("BOOKMARK", bookmark)),
+            ("resourceVersion=9", event("ERROR", failure(410))),
+            ("limit=500", page(vec![object("c", 5)], "")),
+            ("resourceVersion=5", failure(410).to_string()),
+            ("limit=500", page(vec![], "")),
+        ]);
         for expected in ["+a", "+b", "2 at 5", "+a", "-b", "+c", "1 at 5", "0 at 5"] {
+            assert_eq!(said.recv().await.unwrap(), expected);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_object_that_cannot_be_read_keeps_nobody_else_away() {
+        let broken = |revision: u32| {
+            let mut object = object("broken", revision);
+            object["data"] = json!("text where a map belongs");
+            object
+        };
+        let mut said = followed(vec![
+            ("limit=500", page(vec![broken(3), object("a", 4)], "")),
+            (
+                "resourceVersion=5",
+                event("MODIFIED", broken(6)) + &event("ADDED", object("b", 7)) + &event("DELETED", broken(8)),
+            ),
+            ("resourceVersion=8", event("MODIFIED", object("b", 9))),
+        ]);
+        // It is among those that are there, so that nobody takes it for deleted.
+        for expected in ["+a", "2 at 5", "+b", "?broken", "+b"] {
+            assert_eq!(said.recv().await.unwrap(), expected);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_ends_at_once_is_begun_ever_later() {
+        let silent = || ("resourceVersion=5", String::new());
+        let mut said = followed(vec![
+            ("limit=500", page(vec![], "")),
+            silent(),
+            silent(),
+            silent(),
+            ("resourceVersion=5", event("ADDED", object("a", 6))),
+            ("resourceVersion=6", event("ADDED", object("b", 7))),
+        ]);
+        assert_eq!(said.recv().await.unwrap(), "0 at 5");
+        let begun = Instant::now();
+        assert_eq!(said.recv().await.unwrap(), "+a");
+        assert_eq!(begun.elapsed().as_millis(), 100 + 200 + 400);
+        assert_eq!(said.recv().await.unwrap(), "+b");
+        assert_eq!(begun.elapsed().as_millis(), 700);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_kind_that_nobody_serves_is_said_to_be_none() {
+        let mut said =
+            followed(vec![("limit=500", failure(404).to_string()), ("limit=500", page(vec![object("a", 5)], ""))]);
+        for expected in ["unserved", "+a", "1 at 5"] {
             assert_eq!(said.recv().await.unwrap(), expected);
         }
     }

@@ -41,7 +41,7 @@ enum Name {
 
 struct Kind {
     watched: Arc<dyn Any + Send + Sync>,
-    synced: watch::Receiver<bool>,
+    state: watch::Receiver<State>,
     task: AbortHandle,
 }
 
@@ -93,22 +93,23 @@ impl Watches {
             return Watched { copy };
         }
         let copy = Arc::new(Copy::<K>::default());
-        let synced = copy.synced.subscribe();
+        let state = copy.state.subscribe();
         let client = self.shared.client.clone();
         let following = Following { copy: Arc::clone(&copy) };
         let selection = Selection { labels: self.shared.labels.clone(), metadata_only };
         let task = tokio::spawn(async move { follow(client, kind, selection, &following).await }).abort_handle();
         let watched: Arc<dyn Any + Send + Sync> = Arc::clone(&copy) as _;
-        kinds.insert(name, Kind { watched, synced, task });
+        kinds.insert(name, Kind { watched, state, task });
         Watched { copy }
     }
 
-    /// Waits until every kind asked for so far is complete.
+    /// Waits until every kind asked for so far is complete, but for those without a type, which may never be served.
     pub async fn synced(&self) {
-        let pending: Vec<_> = self.shared.kinds.lock().values().map(|kind| kind.synced.clone()).collect();
-        for mut synced in pending {
+        let kinds = |(name, kind): (&Name, &Kind)| matches!(name, Name::Typed(_)).then(|| kind.state.clone());
+        let pending: Vec<_> = self.shared.kinds.lock().iter().filter_map(kinds).collect();
+        for mut state in pending {
             // The sender goes only with the copy itself.
-            let _ = synced.wait_for(|synced| *synced).await;
+            let _ = state.wait_for(|state| *state == State::Complete).await;
         }
     }
 }
@@ -138,8 +139,18 @@ type Listener<K> = Box<dyn Fn(Option<&Arc<K>>, Option<&Arc<K>>) + Send + Sync>;
 struct Copy<K> {
     objects: RwLock<Objects<K>>,
     listeners: RwLock<Vec<Listener<K>>>,
-    /// Whether it has been complete once.
-    synced: watch::Sender<bool>,
+    state: watch::Sender<State>,
+}
+
+/// How much of a kind is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nobody has answered yet.
+    Unknown,
+    /// The API does not know the kind.
+    Unserved,
+    /// It has been complete once.
+    Complete,
 }
 
 struct Objects<K> {
@@ -155,7 +166,7 @@ struct Objects<K> {
 impl<K> Default for Copy<K> {
     fn default() -> Self {
         let objects = Objects { by_key: BTreeMap::new(), by_owner: HashMap::new(), told: 0, deleted: HashMap::new() };
-        Self { objects: RwLock::new(objects), listeners: RwLock::default(), synced: watch::Sender::new(false) }
+        Self { objects: RwLock::new(objects), listeners: RwLock::default(), state: watch::Sender::new(State::Unknown) }
     }
 }
 
@@ -163,12 +174,18 @@ impl<K: Resource + Clone + 'static> Watched<K> {
     /// Waits until it is complete.
     pub async fn synced(&self) {
         // The sender lives as long as the copy.
-        let _ = self.copy.synced.subscribe().wait_for(|synced| *synced).await;
+        let _ = self.copy.state.subscribe().wait_for(|state| *state == State::Complete).await;
+    }
+
+    /// Waits until it is complete, or it is known that nobody serves the kind. Whether it is complete.
+    pub async fn is_served(&self) -> bool {
+        let mut state = self.copy.state.subscribe();
+        state.wait_for(|state| *state != State::Unknown).await.is_ok_and(|state| *state == State::Complete)
     }
 
     /// Whether it has been complete once.
     pub fn is_synced(&self) -> bool {
-        *self.copy.synced.borrow()
+        *self.copy.state.borrow() == State::Complete
     }
 
     /// One object.
@@ -402,7 +419,21 @@ impl<K: Resource + Clone + Send + Sync> follow::Listener<K> for Following<K> {
 
     fn listed(&self, named: &BTreeSet<Key>, revision: u64) {
         self.copy.keep(named, revision);
-        self.copy.synced.send_replace(true);
+        self.copy.state.send_replace(State::Complete);
+    }
+
+    fn lost(&self, key: &Key) {
+        self.copy.remove(key, None);
+    }
+
+    fn unserved(&self) {
+        self.copy.state.send_if_modified(|state| {
+            let is_news = *state == State::Unknown;
+            if is_news {
+                *state = State::Unserved;
+            }
+            is_news
+        });
     }
 }
 

@@ -113,7 +113,8 @@ impl World {
             bridge: None,
             backoff: Backoff::default(),
         };
-        let balancing = network::Settings { load_balancers: net(64, 18), pods, node_address: None };
+        let balancing =
+            network::Settings { load_balancers: net(64, 18), pods, cluster_addresses: net(0, 18), node_address: None };
         let volumes = workloads::Settings { volumes_dir: folder.path().join("volumes") };
         let parts = (
             workloads::start(&watches, Arc::clone(&clock), metrics.clone(), volumes),

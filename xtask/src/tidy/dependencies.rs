@@ -25,7 +25,19 @@ const IO: [&str; 8] =
 const OWNED: [(&str, &[&str], &str); 5] = [
     (
         "butler-api",
-        &["butler", "capi", "charts", "cli", "fleet", "local", "machine-os", "providers", "runtime", "steward", "xtask"],
+        &[
+            "butler",
+            "capi",
+            "charts",
+            "cli",
+            "fleet",
+            "local",
+            "machine-os",
+            "providers",
+            "runtime",
+            "steward",
+            "xtask",
+        ],
         "the embedded API knows no Butler kind",
     ),
     ("redb", &["kapi-store"], "only kapi-store touches the disk"),

@@ -119,8 +119,12 @@ impl Platform {
 
     /// The nodes of a cluster.
     pub(crate) async fn nodes(&self, name: &str) -> Vec<Node> {
+        self.try_nodes(name).await.unwrap()
+    }
+
+    pub(crate) async fn try_nodes(&self, name: &str) -> kube::Result<Vec<Node>> {
         let nodes: Api<Node> = Api::all(self.inside(name).await);
-        nodes.list(&ListParams::default()).await.unwrap().items
+        Ok(nodes.list(&ListParams::default()).await?.items)
     }
 
     /// An object of the internals, as JSON.

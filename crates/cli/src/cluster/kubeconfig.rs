@@ -21,7 +21,10 @@ use crate::session::Session;
 pub(crate) struct Kubeconfig {
     #[command(flatten)]
     cluster: Named,
-    /// Merge it into your kubeconfig, as context TEAM/NAME
+    /// The one to look with: it shows everything but Secrets, and changes nothing
+    #[arg(long)]
+    viewer: bool,
+    /// Merge it into your kubeconfig, as context TEAM/NAME, or TEAM/NAME/viewer
     #[arg(long)]
     merge: bool,
     /// The file to merge into [default: --kubeconfig, then the first of KUBECONFIG, then ~/.kube/config]
@@ -38,11 +41,11 @@ const KEYS: [&str; 3] = ["value", "kubeconfig", "admin.conf"];
 impl Kubeconfig {
     pub(crate) async fn run(self, session: &Session, global: &Global) -> Outcome {
         let found = lookup::find(session, &self.cluster.name).await?;
-        let text = read(session, &found).await?;
+        let text = read(session, &found, self.viewer).await?;
         if !self.merge {
             return print(&text);
         }
-        let context = context_name(&found);
+        let context = context_name(&found, self.viewer);
         let own = renamed(&text, &context)?;
         let file = user_file::choose(self.into.as_deref(), global.kubeconfig.as_deref())?;
         user_file::update(&file, |before| {
@@ -57,15 +60,12 @@ impl Kubeconfig {
 }
 
 /// The text of a cluster's kubeconfig.
-pub(crate) async fn read(session: &Session, found: &Found) -> Outcome<String> {
+pub(crate) async fn read(session: &Session, found: &Found, viewer: bool) -> Outcome<String> {
     let cluster = found.cluster()?;
     let secrets: Api<Secret> = Api::namespaced(session.client.clone(), &found.namespace);
-    let name = secret_name(&cluster, &found.name);
+    let name = secret_name(&cluster, &found.name, viewer);
     let secret = secrets.get_opt(&name).await.map_err(|error| match Failure::is_forbidden(&error) {
-        true => Failure::new(
-            Code::NotAllowed,
-            format!("you may not read the kubeconfig of {}: ask an operator of team {}", found.name, found.namespace),
-        ),
+        true => Failure::new(Code::NotAllowed, refusal(found, viewer)),
         false => error.into(),
     })?;
     let phase = cluster.status.and_then(|status| status.phase).unwrap_or(ClusterPhase::Pending);
@@ -82,10 +82,23 @@ pub(crate) async fn read(session: &Session, found: &Found) -> Outcome<String> {
     secret.as_ref().and_then(text_of).ok_or_else(missing)
 }
 
+/// What somebody is told who may not read it.
+fn refusal(found: &Found, viewer: bool) -> String {
+    let way_out = match viewer {
+        true => format!("ask an admin of team {}", found.namespace),
+        false => format!("look with --viewer, or ask an operator of team {}", found.namespace),
+    };
+    format!("you may not read the kubeconfig of {}: {way_out}", found.name)
+}
+
 /// The Secret that status names, or the one that is usually there.
-fn secret_name(cluster: &TenantCluster, name: &str) -> String {
-    let named = cluster.status.as_ref().and_then(|status| status.kubeconfig_secret_ref.as_ref());
-    named.map_or_else(|| format!("{name}-kubeconfig"), |secret| secret.name.clone())
+fn secret_name(cluster: &TenantCluster, name: &str, viewer: bool) -> String {
+    let status = cluster.status.as_ref();
+    let (named, usual) = match viewer {
+        true => (status.and_then(|status| status.viewer_kubeconfig_secret_ref.as_ref()), "kubeconfig-viewer"),
+        false => (status.and_then(|status| status.kubeconfig_secret_ref.as_ref()), "kubeconfig"),
+    };
+    named.map_or_else(|| format!("{name}-{usual}"), |secret| secret.name.clone())
 }
 
 fn text_of(secret: &Secret) -> Option<String> {
@@ -94,8 +107,9 @@ fn text_of(secret: &Secret) -> Option<String> {
     String::from_utf8(bytes.0.clone()).ok().filter(|text| !text.trim().is_empty())
 }
 
-fn context_name(found: &Found) -> String {
-    format!("{}/{}", found.namespace, found.name)
+fn context_name(found: &Found, viewer: bool) -> String {
+    let rights = if viewer { "/viewer" } else { "" };
+    format!("{}/{}{rights}", found.namespace, found.name)
 }
 
 /// The current context of a kubeconfig with its cluster and user, all under one name.
@@ -177,8 +191,11 @@ mod tests {
             }))
             .unwrap()
         };
-        assert_eq!(secret_name(&cluster(json!({"kubeconfigSecretRef": {"name": "k"}})), "a"), "k");
-        assert_eq!(secret_name(&cluster(json!({})), "a"), "a-kubeconfig");
+        let both = cluster(json!({"kubeconfigSecretRef": {"name": "k"}, "viewerKubeconfigSecretRef": {"name": "v"}}));
+        assert_eq!([false, true].map(|viewer| secret_name(&both, "a", viewer)), ["k", "v"]);
+        let neither = cluster(json!({}));
+        let usual = [false, true].map(|viewer| secret_name(&neither, "a", viewer));
+        assert_eq!(usual, ["a-kubeconfig", "a-kubeconfig-viewer"]);
         for (key, found) in [("value", true), ("kubeconfig", true), ("admin.conf", true), ("ca.crt", false)] {
             let data = [(key.to_owned(), ByteString(b"text".to_vec()))].into();
             let secret = Secret { data: Some(data), ..Secret::default() };

@@ -28,7 +28,11 @@ const ROLE: &str = "node-role.kubernetes.io/";
 impl Nodes {
     pub(crate) async fn run(self, session: &Session) -> Outcome {
         let found = lookup::find(session, &self.cluster.name).await?;
-        let kubeconfig = kubeconfig::read(session, &found).await?;
+        // Whoever may only look sees them too; clusters without a kubeconfig for that have the other.
+        let kubeconfig = match kubeconfig::read(session, &found, true).await {
+            Ok(kubeconfig) => kubeconfig,
+            Err(_) => kubeconfig::read(session, &found, false).await?,
+        };
         let kind = ApiResource::erase::<Node>(&());
         let nodes: Api<DynamicObject> = Api::all_with(connect_with(&kubeconfig).await?, &kind);
         let mut nodes =

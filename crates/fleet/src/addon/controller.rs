@@ -1,6 +1,7 @@
 //! The controller of TenantAddons and ManagementAddons: observe, plan, act, report.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use butler_api::butler::addon_install::{AddonInstallStatus, AddonPhase};
 use butler_api::butler::tenant_cluster::{ClusterPhase, ManagementMode};
@@ -19,6 +20,7 @@ use runtime::{
 use serde_json::json;
 use tokio::sync::Semaphore;
 
+use super::Settings;
 use super::ask::Addon;
 use super::graph::{IfMissing, Need, Node};
 use super::memory::Memory;
@@ -29,7 +31,6 @@ use super::report::report;
 use super::target::{Target, Targets, Way};
 use super::wanted::Wanted;
 use super::work::{self, Fault, Told};
-use super::Settings;
 use crate::cluster::team_name;
 use crate::names;
 use crate::names::MANAGER;
@@ -41,6 +42,8 @@ const ROUNDS: usize = 6;
 const WORKERS: usize = 8;
 /// Pieces of work on clusters at a time. They wait for the clusters most of the time.
 const AT_WORK: usize = 16;
+/// Nothing takes longer beyond the patience an addon asks for: a cluster that does not answer must not keep its place.
+const MARGIN: Duration = Duration::from_secs(180);
 /// Labels cannot be longer.
 const LONGEST_LABEL: usize = 63;
 
@@ -334,11 +337,12 @@ impl<K: Addon> Shared<K> {
             Some(Step::Ensure(wanted)) => {
                 let digest = wanted.digest(observed.retry.as_deref());
                 let told = Told { status: observed.before.clone(), digest: digest.clone() };
-                self.spawn(key, Running::Ensure(digest), own.ensure(object, *wanted, told));
+                let limit = wanted.patience + MARGIN;
+                self.spawn(key, Running::Ensure(digest), limit, own.ensure(object, *wanted, told));
             }
             Some(Step::Compare(wanted, repairs)) => {
                 let Sight::Seen { state, .. } = observed.sight else { return };
-                self.spawn(key.clone(), Running::Compare, async move {
+                self.spawn(key.clone(), Running::Compare, MARGIN, async move {
                     let compared = match own.target(&object).await {
                         Ok(target) => work::compare(&target, &wanted, repairs).await,
                         Err(fault) => Err(fault),
@@ -354,7 +358,7 @@ impl<K: Addon> Shared<K> {
                 });
             }
             Some(Step::Uninstall(wanted)) => {
-                self.spawn(key.clone(), Running::Uninstall, async move {
+                self.spawn(key.clone(), Running::Uninstall, wanted.patience + MARGIN, async move {
                     let removed = match own.target(&object).await {
                         Ok(target) => work::uninstall(&target, &wanted, &label).await,
                         Err(fault) => Err(fault),
@@ -369,15 +373,24 @@ impl<K: Addon> Shared<K> {
         }
     }
 
-    fn spawn(self: &Arc<Self>, key: Key, running: Running, work: impl Future<Output = ()> + Send + 'static) {
+    fn spawn(
+        self: &Arc<Self>,
+        key: Key,
+        running: Running,
+        limit: Duration,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) {
         let own = Arc::clone(self);
         let waking = key.clone();
         // It must not end before it is known to have begun.
         let (begin, begun) = tokio::sync::oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             let _ = begun.await;
-            if let Ok(_turn) = own.at_work.acquire().await {
-                work.await;
+            if let Ok(_turn) = own.at_work.acquire().await
+                && tokio::time::timeout(limit, work).await.is_err()
+            {
+                tracing::warn!(key = %waking, "work on an addon took too long and was given up");
+                own.memory.stop(&waking);
             }
             own.queue.add(waking);
         });

@@ -214,7 +214,11 @@ mod tests {
             (traefik(), vec![metallb(Some(Failed))], Some("DependencyPending: it comes after c-metallb")),
             (node("cert-manager", 3, &[], None), vec![metallb(Some(Failed))], None),
             // Those that do not need each other begin by their rank.
-            (node("b", 7, &[], None), vec![node("a", 4, &[], Some(Pending))], Some("NotItsTurn: c-a is installed first")),
+            (
+                node("b", 7, &[], None),
+                vec![node("a", 4, &[], Some(Pending))],
+                Some("NotItsTurn: c-a is installed first"),
+            ),
             (node("b", 7, &[], None), vec![node("a", 4, &["nobody"], Some(Pending))], None),
             (node("b", 7, &[], None), vec![node("a", 4, &["b"], Some(Pending))], None),
             (node("b", 7, &[], None), vec![Node { is_there: true, ..node("a", 4, &[], Some(Installing)) }], None),

@@ -135,7 +135,8 @@ pub fn plan(observed: &Observed) -> Plan {
 fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: Wanted) -> Plan {
     plan.is_installed = true;
     let Sight::Seen { state, unhealthy } = &observed.sight else {
-        plan.phase = Some(if observed.has_run() { observed.before.phase } else { None }.unwrap_or(on_its_way(observed)));
+        plan.phase =
+            Some(if observed.has_run() { observed.before.phase } else { None }.unwrap_or(on_its_way(observed)));
         plan.blockers.push(waiting("HealthUnknown", "its objects are not seen yet", Vec::new()));
         return plan;
     };

@@ -266,7 +266,10 @@ mod tests {
         let values = json!({"b": {"d": 3}}).as_object().unwrap().clone();
         let found = decide(Ask { values, ..Ask::default() }, Some(&definition(json!({})))).unwrap();
         assert_eq!(json!(found.values), json!({"a": 1, "b": {"c": 2, "d": 3}}));
-        assert_eq!((found.release.as_str(), found.namespace.as_str(), found.version.as_str()), ("lh", "l-system", "1.2.3"));
+        assert_eq!(
+            (found.release.as_str(), found.namespace.as_str(), found.version.as_str()),
+            ("lh", "l-system", "1.2.3")
+        );
         assert_eq!((found.patience, found.drift), (Duration::from_secs(300), DriftPolicy::Repair));
         let other = Ask { version: Some("1.1.0".into()), ..Ask::default() };
         let other = decide(other, Some(&definition(json!({})))).unwrap();
@@ -297,7 +300,10 @@ mod tests {
             let expected = expected.map(str::to_owned).map_err(|all| all.into_iter().map(str::to_owned).collect());
             assert_eq!(found.map(|wanted| wanted.version), expected);
         }
-        assert_eq!(decide(Ask { addon: Some("x".into()), ..Ask::default() }, None), Err(vec!["DefinitionMissing".into()]));
+        assert_eq!(
+            decide(Ask { addon: Some("x".into()), ..Ask::default() }, None),
+            Err(vec!["DefinitionMissing".into()])
+        );
     }
 
     #[test]

@@ -146,7 +146,8 @@ fn equal(one: &Value, other: &Value) -> bool {
             one.len() == other.len() && one.iter().zip(other).all(|(one, other)| equal(one, other))
         }
         (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len() && one.iter().all(|(key, one)| other.get(key).is_some_and(|other| equal(one, other)))
+            one.len() == other.len()
+                && one.iter().all(|(key, one)| other.get(key).is_some_and(|other| equal(one, other)))
         }
         _ => one == other,
     }
@@ -208,8 +209,9 @@ async fn plain(sources: &Sources, wanted: &Wanted, source: &ManifestSource) -> R
         (None, url) => {
             let url = substituted(url.as_deref().unwrap_or_default(), wanted)?;
             let bytes = sources.file(&url, source.digest.as_deref(), &Access::default()).await?;
-            String::from_utf8(bytes)
-                .map_err(|_| users("ManifestsInvalid", format!("what is at {url} is no text"), "correct manifests.url"))?
+            String::from_utf8(bytes).map_err(|_| {
+                users("ManifestsInvalid", format!("what is at {url} is no text"), "correct manifests.url")
+            })?
         }
     };
     manifests::chart(&wanted.title, &wanted.version, &substituted(&text, wanted)?)
@@ -269,7 +271,8 @@ pub(crate) fn fault_of(failure: Failure) -> Fault {
 impl From<SourceError> for Fault {
     fn from(error: SourceError) -> Self {
         let owner = if error.is_final() { BlockerOwner::User } else { BlockerOwner::PlatformAdmin };
-        let remedy = "correct the version or the repository; where there is no way out, name a mirror in the ButlerConfig";
+        let remedy =
+            "correct the version or the repository; where there is no way out, name a mirror in the ButlerConfig";
         // Secrets are corrected without anybody being told.
         let is_final = error.is_final() && error.reason() != "RepositoryAccessDenied";
         Self { blocker: blocker(error.reason(), error.to_string(), owner, remedy), is_final }
@@ -280,7 +283,9 @@ impl From<ActionError> for Fault {
     fn from(error: ActionError) -> Self {
         let evidence = snippet(&error).into_iter().collect();
         let (owner, remedy) = match error.reason() {
-            "ValuesRefused" | "RenderFailed" | "KubernetesVersion" => (BlockerOwner::User, "correct spec.values or spec.version"),
+            "ValuesRefused" | "RenderFailed" | "KubernetesVersion" => {
+                (BlockerOwner::User, "correct spec.values or spec.version")
+            }
             "OwnedByOthers" => (BlockerOwner::User, "remove these objects from the cluster"),
             "Unreachable" | "Conflict" | "Busy" | "Interrupted" => (BlockerOwner::Butler, "wait: it is tried again"),
             "HookFailed" | "NotReady" | "Unhealthy" => {

@@ -8,7 +8,9 @@ use butler_api::names::finalizers::TENANT_CLUSTER;
 use butler_api::shared::{Blocker, BlockerOwner};
 use capi::bootstrap::KubeadmConfigTemplate;
 use capi::core::{Cluster, MachineDeployment, MachineHealthCheck};
-use k8s_openapi::api::core::v1::{Event, Namespace};
+use capi::names::labels::CLUSTER_NAME;
+use k8s_openapi::api::core::v1::{Event, Namespace, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::core::{DynamicObject, NamespaceResourceScope};
 use kube::{Api, Resource, ResourceExt};
@@ -22,7 +24,7 @@ use super::plan::{Kind, Step};
 use super::pools::digest_of;
 use super::render::Object;
 use super::report::Done;
-use super::{ClusterController, contents, receipt};
+use super::{ClusterController, Invitation, contents, receipt};
 use crate::blockers::{blocker, waiting};
 use crate::names;
 use crate::names::MANAGER;
@@ -65,6 +67,7 @@ impl ClusterController {
                 self.capi.wrote(clusters.patch(&observed.name(), &params, &Patch::Merge(&body)).await?);
                 Ok(true)
             }
+            Step::Invite { pool, is_talos } => self.invite(observed, pool, *is_talos).await,
             Step::ClearContents => self.clear(observed, done).await,
             Step::Apply(object) => self.apply(observed, object).await,
             Step::Delete(kind, name) => self.delete(observed, *kind, name).await.map(|()| false),
@@ -78,7 +81,8 @@ impl ClusterController {
         };
         // Few at a time, and none for long: a cluster that does not answer must not keep the others waiting.
         let Ok(_turn) = self.clearing.try_acquire() else { return Ok(false) };
-        let cleared = async { contents::clear(&contents::client(&kubeconfig.0, Some(contents::PATIENCE)).await?).await };
+        let cleared =
+            async { contents::clear(&contents::client(&kubeconfig.0, Some(contents::PATIENCE)).await?).await };
         let left = match tokio::time::timeout(CLEARED_WITHIN, cleared).await {
             Ok(Ok(left)) => left,
             Ok(Err(failure)) => return Err(Failure { retry: Retry::Backoff, reason: "TenantUnreachable", ..failure }),
@@ -96,6 +100,45 @@ impl ClusterController {
         Ok(done.contents_removed)
     }
 
+    /// Lets the machines of a pool join: the cluster knows their token first, and then they do.
+    async fn invite(&self, observed: &Observed, pool: &str, is_talos: bool) -> Result<bool, Failure> {
+        let Some(kubeconfig) = &observed.kubeconfig else { return Ok(false) };
+        let renewed = Invitation::renewed(observed, pool, is_talos).map_err(|error| {
+            Failure::new(Retry::Backoff, "NoRandomness", "no bootstrap token can be made").caused_by(error)
+        })?;
+        let Some(invitation) = renewed else { return Ok(false) };
+        let token = invitation.token();
+        let written = async {
+            let client = contents::client(&kubeconfig.0, Some(contents::PATIENCE)).await?;
+            let secrets: Api<Secret> = Api::namespaced(client, "kube-system");
+            let params = PatchParams::apply(MANAGER).force();
+            secrets.patch(&token.name_any(), &params, &Patch::Apply(&token)).await.map_err(Failure::from)
+        };
+        match tokio::time::timeout(CLEARED_WITHIN, written).await {
+            Ok(outcome) => drop(outcome.map_err(|failure| Failure { retry: Retry::Backoff, ..failure })?),
+            Err(_) => {
+                let message = "the cluster's own API does not answer";
+                return Err(Failure::new(Retry::Backoff, "TenantUnreachable", message));
+            }
+        }
+        let team = observed.team.as_ref().map(|team| team.name_any());
+        let mut labels = names::labels_of(&observed.cluster, team.as_deref());
+        labels.insert(CLUSTER_NAME.to_owned(), observed.name());
+        let secret = Secret {
+            metadata: ObjectMeta {
+                name: Some(names::join(pool)),
+                namespace: Some(observed.internals()),
+                labels: Some(labels),
+                annotations: Some([(names::TEMPLATE.to_owned(), String::new())].into()),
+                ..ObjectMeta::default()
+            },
+            type_: Some("Opaque".to_owned()),
+            data: Some(invitation.data()),
+            ..Secret::default()
+        };
+        self.write(&self.secrets, secret).await
+    }
+
     async fn apply(&self, observed: &Observed, object: &Object) -> Result<bool, Failure> {
         match object.clone() {
             Object::Namespace(object) => {
@@ -106,6 +149,7 @@ impl ClusterController {
             Object::Secret(object) => self.write(&self.secrets, *object).await,
             Object::Cluster(object) => self.write(&self.capi, *object).await,
             Object::ControlPlane(object) => self.write(&self.control_planes, *object).await,
+            Object::Standalone(object) => self.write(&self.standalone, *object).await,
             Object::Deployment(object) => self.write(&self.deployments, *object).await,
             Object::HealthCheck(object) => self.write(&self.checks, *object).await,
             Object::Allocation(object) => self.write(&self.allocations, *object).await,
@@ -196,6 +240,10 @@ impl ClusterController {
             Kind::ConfigTemplate => {
                 let api: Api<KubeadmConfigTemplate> = self.applier.api(&internals);
                 self.remove(&api, self.config_templates.get(&key).as_deref()).await
+            }
+            Kind::Secret => {
+                let api: Api<Secret> = self.applier.api(&internals);
+                self.remove(&api, self.secrets.get(&key).as_deref()).await
             }
             Kind::Allocation => {
                 let Some(known) = observed.allocations.iter().find(|known| known.name_any() == name) else {

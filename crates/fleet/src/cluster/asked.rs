@@ -10,8 +10,17 @@ use serde_json::{Map, Value, json};
 use super::resolve::Wanted;
 
 /// Paths of values that Butler sets by itself, whatever the catalogue lets users set.
-pub(crate) const BUTLERS_VALUES: &[&str] =
-    &["kubeProxyReplacement", "k8sServiceHost", "k8sServicePort", "ipam", "addresses", "url", "branch", "path", "secretRef"];
+pub(crate) const BUTLERS_VALUES: &[&str] = &[
+    "kubeProxyReplacement",
+    "k8sServiceHost",
+    "k8sServicePort",
+    "ipam",
+    "addresses",
+    "url",
+    "branch",
+    "path",
+    "secretRef",
+];
 /// The addon with the addresses that MetalLB hands out: objects of kinds that come with MetalLB.
 const ADDRESSES: &str = "metallb-addresses";
 /// The addon with the repository that Flux follows.
@@ -87,9 +96,10 @@ fn refused(addons: &TenantAddons) -> Vec<&'static str> {
         ("longhorn", addons.storage.as_ref().is_some_and(|addon| addon.provider == Some(StorageProvider::None))),
         (
             "traefik",
-            addons.ingress.as_ref().is_some_and(|addon| {
-                addon.enabled == Some(false) || addon.provider == Some(IngressProvider::None)
-            }),
+            addons
+                .ingress
+                .as_ref()
+                .is_some_and(|addon| addon.enabled == Some(false) || addon.provider == Some(IngressProvider::None)),
         ),
         (
             "prometheus",
@@ -150,11 +160,7 @@ fn repository(place: &GitRepository) -> Asked {
 }
 
 fn one(addon: &str, version: &Option<String>, values: &Option<Raw>) -> Asked {
-    Asked {
-        addon: addon.to_owned(),
-        version: version.clone(),
-        values: values.clone().unwrap_or_default().0,
-    }
+    Asked { addon: addon.to_owned(), version: version.clone(), values: values.clone().unwrap_or_default().0 }
 }
 
 fn object(value: Value) -> Map<String, Value> {

@@ -75,12 +75,9 @@ fn machines(observed: &Observed) -> Vec<Blocker> {
     for (name, pool) in observed.deployments.iter().filter(|(_, pool)| !is_settled(pool)) {
         let wanted = pool.spec.replicas;
         let ready = pool.status.as_ref().map_or(0, |status| status.ready_replicas);
-        let of_pool = observed.machines.iter().filter(|machine| {
-            machine.labels().get(capi::names::labels::DEPLOYMENT_NAME).is_some_and(|deployment| deployment == name)
-        });
         let mut failed = None;
         let mut evidence = Vec::new();
-        for machine in of_pool {
+        for machine in observed.machines_of(name) {
             let Some(status) = &machine.status else { continue };
             if let Some(message) = &status.failure_message {
                 failed.get_or_insert_with(|| format!("machine {}: {message}", machine.name_any()));

@@ -7,6 +7,7 @@ mod asked;
 mod contents;
 mod deletion;
 mod health;
+mod invitation;
 mod news;
 mod observed;
 mod phase;
@@ -18,6 +19,7 @@ mod remaining;
 mod render;
 mod report;
 mod resolve;
+mod standalone;
 mod versions;
 
 use std::collections::{BTreeMap, HashMap};
@@ -30,10 +32,11 @@ use butler_api::butler::team::Team;
 use butler_api::butler::tenant_cluster::{ClusterPhase, TenantCluster, TenantClusterStatus};
 use butler_api::butler::{IPAllocation, NetworkPool, TenantAddon};
 use butler_api::controlplane::StewardControlPlane;
-use butler_api::names::{BUTLER_CONFIG, SYSTEM_NAMESPACE};
+use butler_api::names::{BUTLER_CONFIG, SYSTEM_NAMESPACE, VIEWER_CONF};
 use butler_api::shared::Provider;
 use butler_api::steward::TenantControlPlane;
 use capi::bootstrap::KubeadmConfigTemplate;
+use capi::controlplane::KubeadmControlPlane;
 use capi::core::{Cluster, Machine, MachineDeployment, MachineHealthCheck};
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::core::DynamicObject;
@@ -45,6 +48,7 @@ use tokio::sync::Semaphore;
 
 pub(crate) use asked::BUTLERS_VALUES;
 pub(crate) use contents::client;
+pub(crate) use invitation::Invitation;
 pub use observed::Observed;
 pub use phase::{Facts, next as next_phase};
 pub use plan::{Kind, Plan, Step, plan};
@@ -92,6 +96,7 @@ pub struct ClusterController {
     capi: Watched<Cluster>,
     control_planes: Watched<StewardControlPlane>,
     hosted: Watched<TenantControlPlane>,
+    standalone: Watched<KubeadmControlPlane>,
     deployments: Watched<MachineDeployment>,
     machines: Watched<Machine>,
     checks: Watched<MachineHealthCheck>,
@@ -131,14 +136,14 @@ impl ClusterController {
             capi: watches.of(),
             control_planes: watches.of(),
             hosted: watches.of(),
+            standalone: watches.of(),
             deployments: watches.of(),
             machines: watches.of(),
             checks: watches.of(),
             config_templates: watches.of(),
             clearing: Semaphore::new(CLEARING),
             infrastructures: Mutex::default(),
-            // What providers bring may never be served here, so nobody waits for it.
-            watches: Watches::new(watches.client().clone()),
+            watches: watches.clone(),
         });
         watches.synced().await;
         controller.follow();
@@ -160,6 +165,7 @@ impl ClusterController {
         self.follow_internals(&self.capi);
         self.follow_internals(&self.control_planes);
         self.follow_internals(&self.hosted);
+        self.follow_internals(&self.standalone);
         self.follow_internals(&self.deployments);
         self.follow_internals(&self.machines);
         self.follow_internals(&self.checks);
@@ -283,9 +289,13 @@ impl ClusterController {
         let named = |addon: &Arc<TenantAddon>| addon.spec.cluster_ref.name == key.name;
         let kubeconfig = self.secrets.get(&Key::new(&internals, capi::names::secrets::kubeconfig(&key.name)));
         let published = self.secrets.get(&Key::new(&key.namespace, names::kubeconfig(&key.name)));
+        let viewer = self.secrets.get(&Key::new(&internals, butler_api::names::viewer_kubeconfig(&key.name)));
+        let published_viewer = self.secrets.get(&Key::new(&key.namespace, names::viewer_kubeconfig(&key.name)));
         let owns = |secret: &Arc<Secret>| {
             secret.owner_references().iter().any(|owner| Some(&owner.uid) == cluster.metadata.uid.as_ref())
         };
+        let standalone = self.standalone.get(&own);
+        let like_hosted = || standalone.as_deref().map(|plane| Arc::new(standalone::like_hosted(plane)));
         let mut observed = Observed {
             team: self.teams.get(&Key::cluster(team_name(&cluster))),
             platform: self.configs.get(&Key::cluster(BUTLER_CONFIG)),
@@ -293,7 +303,8 @@ impl ClusterController {
             credentials,
             namespace: self.namespaces.get(&Key::cluster(internals.clone())),
             capi: self.capi.get(&own),
-            control_plane: self.control_planes.get(&own),
+            control_plane: self.control_planes.get(&own).or_else(like_hosted),
+            standalone,
             hosted: self.hosted.get(&own),
             infrastructure: None,
             deployments: by_name(&self.deployments, &internals),
@@ -301,11 +312,14 @@ impl ClusterController {
             checks: by_name(&self.checks, &internals),
             config_templates: by_name(&self.config_templates, &internals),
             machine_templates: BTreeMap::new(),
+            secrets: by_name(&self.secrets, &internals),
             network_pools: if takes_from_pools { self.network_pools.all() } else { Vec::new() },
             allocations: allocation.into_iter().collect(),
             addons: self.addons.in_namespace(&key.namespace).into_iter().filter(named).collect(),
             kubeconfig: kubeconfig.and_then(|secret| secret.data.as_ref()?.get("value").cloned()),
             published: published.filter(owns),
+            viewer_kubeconfig: viewer.and_then(|secret| secret.data.as_ref()?.get(VIEWER_CONF).cloned()),
+            published_viewer: published_viewer.filter(owns),
             now: now(&self.clock),
             cluster,
         };
@@ -379,6 +393,9 @@ impl ClusterController {
             if *step == Step::ClearContents && !done.contents_removed {
                 next = Next::After(CONTENTS_AGAIN);
             }
+        }
+        if let (Next::Rest, Some(at)) = (next, plan.look_again) {
+            next = Next::After(Duration::try_from(at.duration_since(observed.now)).unwrap_or_default());
         }
         let is_leaving = plan.steps.contains(&Step::Release) && failure.is_none();
         if !is_leaving && observed.is_held() {

@@ -12,6 +12,7 @@ use butler_api::controlplane::StewardControlPlane;
 use butler_api::names::finalizers;
 use butler_api::steward::TenantControlPlane;
 use capi::bootstrap::KubeadmConfigTemplate;
+use capi::controlplane::KubeadmControlPlane;
 use capi::core::{Cluster, Machine, MachineDeployment, MachineHealthCheck};
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
@@ -40,8 +41,10 @@ pub struct Observed {
     pub namespace: Option<Arc<Namespace>>,
     /// Cluster API's view of it.
     pub capi: Option<Arc<Cluster>>,
-    /// The control plane, as Cluster API asks for it.
+    /// The control plane, as Cluster API asks for it; one on machines of its own in the words of a hosted one.
     pub control_plane: Option<Arc<StewardControlPlane>>,
+    /// The control plane on machines of its own.
+    pub standalone: Option<Arc<KubeadmControlPlane>>,
     /// The control plane, as Steward makes it.
     pub hosted: Option<Arc<TenantControlPlane>>,
     /// The infrastructure of the cluster.
@@ -56,6 +59,8 @@ pub struct Observed {
     pub config_templates: BTreeMap<String, Arc<KubeadmConfigTemplate>>,
     /// Templates of machines.
     pub machine_templates: BTreeMap<String, Arc<DynamicObject>>,
+    /// Secrets: the cluster's authority, and what machines boot that no bootstrap provider looks after.
+    pub secrets: BTreeMap<String, Arc<Secret>>,
     /// Addons of the cluster.
     pub addons: Vec<Arc<TenantAddon>>,
     /// NetworkPools of the platform, if the provider takes addresses from them.
@@ -66,6 +71,10 @@ pub struct Observed {
     pub kubeconfig: Option<ByteString>,
     /// The same, where the team finds it.
     pub published: Option<Arc<Secret>>,
+    /// The kubeconfig of those who only look, as Steward keeps it.
+    pub viewer_kubeconfig: Option<ByteString>,
+    /// The same, where the team finds it.
+    pub published_viewer: Option<Arc<Secret>>,
     /// The time.
     pub now: Timestamp,
 }
@@ -79,6 +88,13 @@ impl Observed {
     /// Namespace of the internals.
     pub fn internals(&self) -> String {
         names::internals(&self.cluster)
+    }
+
+    /// Machines of a worker pool.
+    pub fn machines_of(&self, pool: &str) -> impl Iterator<Item = &Arc<Machine>> {
+        self.machines.iter().filter(move |machine| {
+            machine.labels().get(capi::names::labels::DEPLOYMENT_NAME).is_some_and(|deployment| deployment == pool)
+        })
     }
 
     /// Where defaults come from.

@@ -2,13 +2,15 @@
 
 use butler_api::butler::tenant_cluster::ClusterPhase;
 use butler_api::names::annotations;
-use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus};
+use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus, OsType};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 
 use super::addons::addons;
 use super::addresses::addresses;
+use super::invitation::{self, Due};
 use super::observed::{Observed, is_settled};
 use super::phase::Facts;
 use super::remaining::{Remaining, remaining};
@@ -27,6 +29,13 @@ pub enum Step {
     Record,
     /// Make an object what it should be.
     Apply(Box<Object>),
+    /// Write how the machines of a pool join, and let them.
+    Invite {
+        /// The pool.
+        pool: String,
+        /// Whether its machines run Talos.
+        is_talos: bool,
+    },
     /// Stop Cluster API, or let it go on.
     Pause(bool),
     /// Remove the load balancers and volumes that were made inside the cluster.
@@ -56,6 +65,8 @@ pub enum Kind {
     ConfigTemplate,
     /// Machine template of the provider.
     MachineTemplate,
+    /// Secret with what machines boot or join by.
+    Secret,
     /// IPAllocation, in the namespace of the ProviderConfig.
     Allocation,
 }
@@ -75,6 +86,8 @@ pub struct Plan {
     pub wanted: Option<Wanted>,
     /// Everybody was told to keep off.
     pub paused: bool,
+    /// When something ends that has to be renewed.
+    pub look_again: Option<Timestamp>,
 }
 
 /// Decides.
@@ -135,7 +148,15 @@ pub fn plan(observed: &Observed) -> Plan {
     if observed.namespace.is_some() {
         let kept = objects.clone();
         plan.steps.extend(objects.into_iter().map(|object| Step::Apply(Box::new(object))));
-        plan.steps.extend(superfluous(observed, &kept, plan.remaining.unasked.is_empty()));
+        let invited = invited(observed, &wanted);
+        plan.steps.extend(superfluous(observed, &kept, &invited, plan.remaining.unasked.is_empty()));
+        for (pool, is_talos) in invited {
+            match invitation::due(observed, &pool) {
+                Due::Now => plan.steps.push(Step::Invite { pool, is_talos }),
+                Due::At(at) => plan.look_again = Some(plan.look_again.map_or(at, |known| known.min(at))),
+                Due::Unknown => {}
+            }
+        }
         plan.steps.extend(publish(observed).map(|secret| Step::Apply(Box::new(Object::Secret(Box::new(secret))))));
     }
     plan.blockers.extend(health::blockers(observed));
@@ -198,8 +219,17 @@ fn terminating(observed: &Observed) -> Option<Blocker> {
     Some(waiting("NamespaceTerminating", "the namespace of the cluster's internals is being removed", evidence))
 }
 
-/// Pools, checks and templates that nobody wants any more.
-fn superfluous(observed: &Observed, objects: &[Object], is_asked: bool) -> Vec<Step> {
+/// Pools whose machines join by what they boot, and whether that is Talos.
+fn invited(observed: &Observed, wanted: &Wanted) -> Vec<(String, bool)> {
+    let pools = wanted.pools(&observed.cluster).into_iter().filter_map(|(pool, workers)| {
+        let os = workers.machine_template.as_ref()?.os.as_ref()?.type_?;
+        machine_os::joins_by_itself(os).then(|| (names::pool(&observed.name(), &pool), os == OsType::Talos))
+    });
+    pools.collect()
+}
+
+/// Pools, checks, templates and Secrets that nobody wants any more.
+fn superfluous(observed: &Observed, objects: &[Object], invited: &[(String, bool)], is_asked: bool) -> Vec<Step> {
     let wanted = |kind: Kind, name: &str| {
         objects.iter().any(|object| {
             let (of, meta) = match object {
@@ -207,6 +237,7 @@ fn superfluous(observed: &Observed, objects: &[Object], is_asked: bool) -> Vec<S
                 Object::HealthCheck(object) => (Kind::HealthCheck, &object.metadata),
                 Object::ConfigTemplate(object) => (Kind::ConfigTemplate, &object.metadata),
                 Object::MachineTemplate(object) => (Kind::MachineTemplate, &object.metadata),
+                Object::Secret(object) => (Kind::Secret, &object.metadata),
                 _ => return false,
             };
             of == kind && meta.name.as_deref() == Some(name)
@@ -218,28 +249,37 @@ fn superfluous(observed: &Observed, objects: &[Object], is_asked: bool) -> Vec<S
     let settled = is_asked && observed.deployments.values().all(|deployment| is_settled(deployment));
     let templates = settled.then(|| {
         let configs = observed.config_templates.keys().map(|name| (Kind::ConfigTemplate, name));
-        configs.chain(observed.machine_templates.keys().map(|name| (Kind::MachineTemplate, name)))
+        let machines = observed.machine_templates.keys().map(|name| (Kind::MachineTemplate, name));
+        let booted = observed.secrets.iter().filter(|(_, secret)| secret.annotations().contains_key(names::TEMPLATE));
+        let booted = booted.filter(|(name, _)| !invited.iter().any(|(pool, _)| names::join(pool) == **name));
+        configs.chain(machines).chain(booted.map(|(name, _)| (Kind::Secret, name)))
     });
     let all = checks.chain(pools).chain(templates.into_iter().flatten());
     all.filter(|(kind, name)| !wanted(*kind, name)).map(|(kind, name)| Step::Delete(kind, name.clone())).collect()
 }
 
-/// The kubeconfig, where the team finds it.
-fn publish(observed: &Observed) -> Option<Secret> {
-    let kubeconfig = observed.kubeconfig.clone()?;
+/// The kubeconfigs, where the team finds them.
+fn publish(observed: &Observed) -> impl Iterator<Item = Secret> {
     let cluster = &observed.cluster;
     let team = observed.team.as_ref().map(|team| team.name_any());
-    Some(Secret {
-        metadata: ObjectMeta {
-            name: Some(names::kubeconfig(&observed.name())),
-            namespace: cluster.namespace(),
-            labels: Some(names::labels_of(cluster, team.as_deref())),
-            owner_references: Some(cluster.controller_owner_ref(&()).into_iter().collect()),
-            ..ObjectMeta::default()
-        },
-        type_: Some("Opaque".to_owned()),
-        data: Some([("value".to_owned(), kubeconfig)].into()),
-        ..Secret::default()
+    let name = observed.name();
+    let all = [
+        (names::kubeconfig(&name), &observed.kubeconfig),
+        (names::viewer_kubeconfig(&name), &observed.viewer_kubeconfig),
+    ];
+    all.into_iter().filter_map(move |(name, kubeconfig)| {
+        Some(Secret {
+            metadata: ObjectMeta {
+                name: Some(name),
+                namespace: cluster.namespace(),
+                labels: Some(names::labels_of(cluster, team.as_deref())),
+                owner_references: Some(cluster.controller_owner_ref(&()).into_iter().collect()),
+                ..ObjectMeta::default()
+            },
+            type_: Some("Opaque".to_owned()),
+            data: Some([("value".to_owned(), kubeconfig.clone()?)].into()),
+            ..Secret::default()
+        })
     })
 }
 

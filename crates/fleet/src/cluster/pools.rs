@@ -10,9 +10,13 @@ use capi::core::{
     Bootstrap, MachineDeployment, MachineDeploymentSpec, MachineHealthCheck, MachineHealthCheckSpec, MachineSpec,
     MachineTemplate, RollingUpdate, Strategy, UnhealthyCondition,
 };
-use capi::names::labels::{CLUSTER_NAME, DEPLOYMENT_NAME};
+use capi::names::labels::{CLUSTER_NAME, CONTROL_PLANE, DEPLOYMENT_NAME};
+use capi::names::secrets;
 use capi::{ObjectReference, TemplateMeta};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use kernel::duration::GoDuration;
 use kernel::version::Version;
 use kube::core::{DynamicObject, TypeMeta};
 use kube::{Resource, ResourceExt};
@@ -20,8 +24,8 @@ use providers::Machines;
 use serde_json::json;
 
 use super::render::{Object, Renderer};
-use super::versions;
-use crate::bootstrap::{self, Surroundings};
+use super::{invitation, versions};
+use crate::bootstrap::{self, Boots, Surroundings};
 use crate::names;
 
 const NODE_STARTUP_TIMEOUT: &str = "10m";
@@ -48,52 +52,36 @@ impl Renderer<'_> {
     fn pool(&self, pool: &str, workers: &Workers, version: Version) -> Result<Vec<Object>, Vec<Blocker>> {
         let name = names::pool(&self.name, pool);
         let machine = providers::machine_template(&self.request, Machines::Pool(pool))?;
-        let config = bootstrap::config(&self.surroundings(), self.wanted, pool, workers, version)?;
+        let invitation = invitation::known(self.observed, &name);
+        let boots = bootstrap::config(&self.surroundings(), self.wanted, pool, workers, version, invitation.as_ref())?;
         let machine_digest = runtime::fingerprint(&machine.spec);
-        let config_digest = runtime::fingerprint(&json!(config));
         let known = self.observed.deployments.get(&name).map(|deployment| &deployment.spec.template.spec);
 
         let used = known.and_then(|spec| spec.infrastructure_ref.name.as_deref());
         let templates = &self.observed.machine_templates;
         let machine_name =
             template_name(&name, &machine_digest, used, |name| templates.get(name).and_then(|t| digest_of(&**t)));
-        let used = known.and_then(|spec| spec.bootstrap.config_ref.as_ref()?.name.as_deref());
-        let templates = &self.observed.config_templates;
-        let config_name =
-            template_name(&name, &config_digest, used, |name| templates.get(name).and_then(|t| digest_of(&**t)));
-
-        let annotated = |name: &str, digest: &str| {
-            let mut metadata = self.metadata(name);
-            metadata.annotations = Some([(names::TEMPLATE.to_owned(), digest.to_owned())].into());
-            metadata
-        };
         let machine_template = DynamicObject {
             types: Some(TypeMeta { api_version: machine.api_version.clone(), kind: machine.kind.clone() }),
-            metadata: annotated(&machine_name, &machine_digest),
+            metadata: self.annotated(&machine_name, &machine_digest),
             data: json!({"spec": machine.spec}),
         };
-        let config_template = KubeadmConfigTemplate { metadata: annotated(&config_name, &config_digest), spec: config };
+        let (bootstrap, booted) = self.booted(&name, boots, known.map(|spec| &spec.bootstrap));
         let spec = MachineSpec {
             cluster_name: self.name.clone(),
             version: Some(version.to_string()),
-            bootstrap: Bootstrap {
-                config_ref: Some(ObjectReference::new(
-                    &KubeadmConfigTemplate::api_version(&()),
-                    &KubeadmConfigTemplate::kind(&()),
-                    &config_name,
-                )),
-                data_secret_name: None,
-            },
+            bootstrap,
             infrastructure_ref: ObjectReference::new(&machine.api_version, &machine.kind, &machine_name),
-            node_drain_timeout: workers.rollout.as_ref().and_then(|rollout| rollout.node_drain_timeout.clone()),
+            node_drain_timeout: workers
+                .rollout
+                .as_ref()
+                .and_then(|rollout| rollout.node_drain_timeout.as_deref().map(as_in_go)),
             ..MachineSpec::default()
         };
         let deployment = self.deployment(&name, workers, spec);
-        let mut objects = vec![
-            Object::ConfigTemplate(Box::new(config_template)),
-            Object::MachineTemplate(Box::new(machine_template)),
-            Object::Deployment(Box::new(deployment)),
-        ];
+        let mut objects: Vec<Object> = booted.into_iter().collect();
+        objects.push(Object::MachineTemplate(Box::new(machine_template)));
+        objects.push(Object::Deployment(Box::new(deployment)));
         let check = workers.health_check.clone().unwrap_or_default();
         if check.enabled != Some(false) {
             objects.push(Object::HealthCheck(Box::new(self.health_check(&name, &check))));
@@ -101,8 +89,48 @@ impl Renderer<'_> {
         Ok(objects)
     }
 
+    /// What machines of a pool refer to, and the object that is, if it is known already.
+    fn booted(&self, pool: &str, boots: Boots, used: Option<&Bootstrap>) -> (Bootstrap, Option<Object>) {
+        match boots {
+            Boots::Config(spec) => {
+                let digest = runtime::fingerprint(&json!(spec));
+                let used = used.and_then(|used| used.config_ref.as_ref()?.name.as_deref());
+                let templates = &self.observed.config_templates;
+                let name = template_name(pool, &digest, used, |name| digest_of(&**templates.get(name)?));
+                let template = KubeadmConfigTemplate { metadata: self.annotated(&name, &digest), spec: *spec };
+                let kind = KubeadmConfigTemplate::kind(&());
+                let reference = ObjectReference::new(&KubeadmConfigTemplate::api_version(&()), &kind, &name);
+                let bootstrap = Bootstrap { config_ref: Some(reference), data_secret_name: None };
+                (bootstrap, Some(Object::ConfigTemplate(Box::new(template))))
+            }
+            Boots::Data { digest, document } => {
+                let used = used.and_then(|used| used.data_secret_name.as_deref());
+                let known = |name: &str| digest_of(&**self.observed.secrets.get(name)?);
+                let name = template_name(&names::boot_data(pool), &digest, used, known);
+                let secret = document.map(|(format, document)| {
+                    let data = [(secrets::VALUE, document.expose()), (secrets::FORMAT, format.as_str())];
+                    let data = data.map(|(key, text)| (key.to_owned(), ByteString(text.as_bytes().to_vec())));
+                    Object::Secret(Box::new(Secret {
+                        metadata: self.annotated(&name, &digest),
+                        type_: Some(secrets::TYPE.to_owned()),
+                        data: Some(data.into()),
+                        ..Secret::default()
+                    }))
+                });
+                (Bootstrap { config_ref: None, data_secret_name: Some(name) }, secret)
+            }
+        }
+    }
+
+    /// Metadata of something that is replaced and never changed.
+    pub(crate) fn annotated(&self, name: &str, digest: &str) -> ObjectMeta {
+        let mut metadata = self.metadata(name);
+        metadata.annotations = Some([(names::TEMPLATE.to_owned(), digest.to_owned())].into());
+        metadata
+    }
+
     /// What the provider and the platform say about every machine.
-    fn surroundings(&self) -> Surroundings<'_> {
+    pub(crate) fn surroundings(&self) -> Surroundings<'_> {
         let network = self.request.provider.spec.network.as_ref();
         let platform = self.observed.platform.as_ref().map(|platform| &platform.spec);
         let time_servers = [
@@ -150,9 +178,9 @@ impl Renderer<'_> {
     }
 
     fn health_check(&self, name: &str, check: &HealthCheck) -> MachineHealthCheck {
-        let timeout = check.unhealthy_timeout.clone().unwrap_or_else(|| UNHEALTHY_TIMEOUT.to_owned());
+        let timeout = as_in_go(check.unhealthy_timeout.as_deref().unwrap_or(UNHEALTHY_TIMEOUT));
         let unhealthy = |status| UnhealthyCondition { type_: "Ready".to_owned(), status, timeout: timeout.clone() };
-        let startup = check.node_startup_timeout.clone().unwrap_or_else(|| NODE_STARTUP_TIMEOUT.to_owned());
+        let startup = as_in_go(check.node_startup_timeout.as_deref().unwrap_or(NODE_STARTUP_TIMEOUT));
         MachineHealthCheck {
             metadata: self.metadata(name),
             spec: MachineHealthCheckSpec {
@@ -168,6 +196,15 @@ impl Renderer<'_> {
         }
     }
 
+    /// What replaces dead machines of a standalone control plane.
+    pub(crate) fn control_plane_check(&self, name: &str) -> MachineHealthCheck {
+        let pairs = [(CLUSTER_NAME, self.name.as_str()), (CONTROL_PLANE, "")];
+        let labels = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let mut check = self.health_check(name, &HealthCheck::default());
+        check.spec.selector = LabelSelector { match_labels: Some(labels.into()), ..LabelSelector::default() };
+        check
+    }
+
     fn selector(&self, deployment: &str) -> LabelSelector {
         let pairs = [(CLUSTER_NAME, self.name.as_str()), (DEPLOYMENT_NAME, deployment)];
         let labels = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
@@ -181,7 +218,12 @@ pub(crate) fn digest_of<K: Resource>(template: &K) -> Option<String> {
 }
 
 /// The name of the template with this digest: the one in use if it is that one, else the plain name, else one more.
-fn template_name(name: &str, digest: &str, used: Option<&str>, digest_of: impl Fn(&str) -> Option<String>) -> String {
+pub(crate) fn template_name(
+    name: &str,
+    digest: &str,
+    used: Option<&str>,
+    digest_of: impl Fn(&str) -> Option<String>,
+) -> String {
     if let Some(used) = used
         && digest_of(used).as_deref() == Some(digest)
     {
@@ -195,6 +237,11 @@ fn template_name(name: &str, digest: &str, used: Option<&str>, digest_of: impl F
         }
         _ => name.to_owned(),
     }
+}
+
+/// A length of time as Cluster API gives it back, so that it is seen to be what was asked for.
+fn as_in_go(text: &str) -> String {
+    GoDuration::parse(text).map_or_else(|_| text.to_owned(), |duration| duration.to_string())
 }
 
 #[cfg(test)]

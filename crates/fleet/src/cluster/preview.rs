@@ -8,6 +8,7 @@ use butler_api::butler::TenantAddon;
 use butler_api::butler::tenant_cluster::TenantCluster;
 use butler_api::names::BUTLER_CONFIG;
 use butler_api::shared::Blocker;
+use capi::controlplane::KubeadmControlPlane;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::ListParams;
@@ -20,6 +21,7 @@ use serde_json::Value;
 use super::observed::Observed;
 use super::render::{self, Object};
 use super::resolve::{provider_ref, resolve, team_name};
+use super::standalone::like_hosted;
 use crate::names;
 
 /// One object, as it is and as it would become.
@@ -57,7 +59,10 @@ pub fn removal(observed: &Observed) -> Vec<Preview> {
     all.extend(observed.deployments.values().map(|object| encoded(&**object)));
     all.extend(observed.machines.iter().map(|object| encoded(&**object)));
     all.extend(observed.checks.values().map(|object| encoded(&**object)));
-    all.push(observed.control_plane.as_deref().and_then(encoded));
+    all.push(match &observed.standalone {
+        Some(plane) => encoded(&**plane),
+        None => observed.control_plane.as_deref().and_then(encoded),
+    });
     all.push(observed.hosted.as_deref().and_then(encoded));
     all.push(observed.capi.as_deref().and_then(encoded));
     all.push(observed.infrastructure.as_deref().and_then(encoded));
@@ -72,6 +77,8 @@ pub async fn look(client: &Client, cluster: TenantCluster) -> kube::Result<Obser
     let place = if cluster.uid().is_some() { namespace.as_str() } else { "" };
     let team = one(&Api::all(client.clone()), &team_name(&cluster)).await?;
     let platform = one(&Api::all(client.clone()), BUTLER_CONFIG).await?;
+    let standalone: Option<Arc<KubeadmControlPlane>> = inside(client, place, &name).await?;
+    let like_hosted = || standalone.as_deref().map(|plane| Arc::new(like_hosted(plane)));
     let mut observed = Observed {
         team,
         platform,
@@ -79,7 +86,8 @@ pub async fn look(client: &Client, cluster: TenantCluster) -> kube::Result<Obser
         credentials: None,
         namespace: if place.is_empty() { None } else { one(&Api::<Namespace>::all(client.clone()), place).await? },
         capi: inside(client, place, &name).await?,
-        control_plane: inside(client, place, &name).await?,
+        control_plane: inside(client, place, &name).await?.or_else(like_hosted),
+        standalone,
         hosted: inside(client, place, &name).await?,
         infrastructure: None,
         deployments: all(client, place).await?,
@@ -87,11 +95,15 @@ pub async fn look(client: &Client, cluster: TenantCluster) -> kube::Result<Obser
         checks: all(client, place).await?,
         config_templates: all(client, place).await?,
         machine_templates: BTreeMap::new(),
+        // Not for everybody's eyes; who may not see them sees less of what would change.
+        secrets: all(client, place).await.unwrap_or_default(),
         addons: addons_of(client, &cluster).await?,
         network_pools: Vec::new(),
         allocations: Vec::new(),
         kubeconfig: None,
         published: None,
+        viewer_kubeconfig: None,
+        published_viewer: None,
         now: Timestamp::now(),
         cluster: Arc::new(cluster),
     };
@@ -175,6 +187,7 @@ fn known(observed: &Observed, object: &Object) -> Option<Value> {
         Object::Infrastructure(_) => observed.infrastructure.as_deref().and_then(encoded),
         Object::Cluster(_) => observed.capi.as_deref().and_then(encoded),
         Object::ControlPlane(_) => observed.control_plane.as_deref().and_then(encoded),
+        Object::Standalone(_) => observed.standalone.as_deref().and_then(encoded),
         Object::ConfigTemplate(new) => observed.config_templates.get(&new.name_any()).and_then(|o| encoded(&**o)),
         Object::MachineTemplate(new) => observed.machine_templates.get(&new.name_any()).and_then(|o| encoded(&**o)),
         Object::Deployment(new) => observed.deployments.get(&new.name_any()).and_then(|o| encoded(&**o)),
@@ -193,6 +206,7 @@ fn value(object: &Object) -> Option<Value> {
         Object::Infrastructure(object) | Object::MachineTemplate(object) => encoded(&**object),
         Object::Cluster(object) => encoded(&**object),
         Object::ControlPlane(object) => encoded(&**object),
+        Object::Standalone(object) => encoded(&**object),
         Object::ConfigTemplate(object) => encoded(&**object),
         Object::Deployment(object) => encoded(&**object),
         Object::HealthCheck(object) => encoded(&**object),

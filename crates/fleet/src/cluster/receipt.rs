@@ -40,7 +40,8 @@ pub(crate) fn record(observed: &Observed) -> Receipt {
         add("Machine", format!("{}{id}", machine.name_any()));
     }
     observed.checks.keys().for_each(|name| add("MachineHealthCheck", name.clone()));
-    observed.control_plane.iter().for_each(|plane| add("StewardControlPlane", plane.name_any()));
+    let kind = if observed.standalone.is_some() { "KubeadmControlPlane" } else { "StewardControlPlane" };
+    observed.control_plane.iter().for_each(|plane| add(kind, plane.name_any()));
     observed.hosted.iter().for_each(|plane| add("TenantControlPlane", plane.name_any()));
     observed.capi.iter().for_each(|cluster| add("Cluster", cluster.name_any()));
     if let Some(infrastructure) = &observed.infrastructure {
@@ -48,7 +49,7 @@ pub(crate) fn record(observed: &Observed) -> Receipt {
         add(kind, infrastructure.name_any());
     }
     observed.allocations.iter().for_each(|allocation| add("IPAllocation", allocation.name_any()));
-    observed.published.iter().for_each(|secret| add("Secret", secret.name_any()));
+    observed.published.iter().chain(&observed.published_viewer).for_each(|secret| add("Secret", secret.name_any()));
     observed.namespace.iter().for_each(|namespace| add("Namespace", namespace.name_any()));
     Receipt { began: to_the_second(observed.now), ended: None, removed }
 }

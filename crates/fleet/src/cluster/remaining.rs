@@ -91,12 +91,18 @@ fn pool(
     }
     let templates = |deployment: &capi::core::MachineDeployment| {
         let spec = &deployment.spec.template.spec;
-        (spec.infrastructure_ref.name.clone(), spec.bootstrap.clone())
+        let bootstrap = spec.bootstrap.config_ref.as_ref().map(|reference| reference.name.clone());
+        (spec.infrastructure_ref.name.clone(), bootstrap, spec.bootstrap.data_secret_name.clone())
     };
     if templates(there) != templates(desired) {
         left.unasked.push(format!("{name}: replace all machines by ones of the new template"));
     }
     if is_settled(there) {
+        // Cluster API no longer counts these, but they run, cost and hold nodes.
+        let going = observed.machines_of(name).filter(|machine| machine.metadata.deletion_timestamp.is_some()).count();
+        if going > 0 {
+            left.underway.push(format!("{name}: {going} machines are going"));
+        }
         return;
     }
     let wants = there.spec.replicas;

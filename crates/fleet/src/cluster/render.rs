@@ -8,10 +8,11 @@ use butler_api::controlplane::{
     CapiAddons, Component, ControlPlaneFields, CoreDns, HostedNetwork, StewardControlPlane, StewardControlPlaneSpec,
 };
 use butler_api::names::labels;
-use butler_api::shared::{Blocker, BlockerOwner, ComponentResources, ServiceType};
+use butler_api::shared::{Blocker, ComponentResources, ServiceType};
 use butler_api::steward::tenant_control_plane::ImageOverride;
 use capi::ObjectReference;
 use capi::bootstrap::KubeadmConfigTemplate;
+use capi::controlplane::KubeadmControlPlane;
 use capi::core::{Cluster, ClusterNetwork, ClusterSpec, MachineDeployment, MachineHealthCheck, Ranges};
 use capi::names::labels::CLUSTER_NAME;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
@@ -25,7 +26,6 @@ use super::observed::Observed;
 use super::pools;
 use super::resolve::Wanted;
 use super::versions;
-use crate::blockers::blocker;
 use crate::names;
 
 /// The data store of clusters that name none.
@@ -42,8 +42,10 @@ pub enum Object {
     Infrastructure(Box<DynamicObject>),
     /// The Cluster.
     Cluster(Box<Cluster>),
-    /// The control plane.
+    /// The control plane, hosted.
     ControlPlane(Box<StewardControlPlane>),
+    /// The control plane, on machines of its own.
+    Standalone(Box<KubeadmControlPlane>),
     /// A template of what machines boot.
     ConfigTemplate(Box<KubeadmConfigTemplate>),
     /// A template of machines.
@@ -71,6 +73,7 @@ impl Object {
             Self::Infrastructure(object) | Self::MachineTemplate(object) => dynamic(object),
             Self::Cluster(object) => of("Cluster", &object.metadata),
             Self::ControlPlane(object) => of("StewardControlPlane", &object.metadata),
+            Self::Standalone(object) => of("KubeadmControlPlane", &object.metadata),
             Self::ConfigTemplate(object) => of("KubeadmConfigTemplate", &object.metadata),
             Self::Deployment(object) => of("MachineDeployment", &object.metadata),
             Self::HealthCheck(object) => of("MachineHealthCheck", &object.metadata),
@@ -111,14 +114,6 @@ pub(crate) fn namespace(observed: &Observed, team: Option<&str>) -> Object {
 
 /// Everything inside the namespace of the internals, in the order it is made; or all that is in the way.
 pub(crate) fn objects(observed: &Observed, wanted: &Wanted) -> Result<Vec<Object>, Vec<Blocker>> {
-    if wanted.spec.control_plane.type_ == ControlPlaneType::Standalone {
-        return Err(vec![blocker(
-            "StandaloneUnsupported",
-            "spec.controlPlane.type standalone cannot be fulfilled yet",
-            BlockerOwner::User,
-            "make a cluster of type hosted",
-        )]);
-    }
     let labels = internal_labels(observed, wanted);
     let (name, namespace) = (observed.name(), observed.internals());
     let Some(provider) = &observed.provider else { return Ok(Vec::new()) };
@@ -138,10 +133,15 @@ pub(crate) fn objects(observed: &Observed, wanted: &Wanted) -> Result<Vec<Object
     let version = versions::control_plane(observed, wanted.version);
     let infrastructure = providers::infrastructure(&request);
     let workers = pools::objects(&renderer, version);
-    let (infrastructure, workers) = match (infrastructure, workers) {
-        (Ok(infrastructure), Ok(workers)) => (infrastructure, workers),
-        (infrastructure, workers) => {
-            let mut blockers: Vec<Blocker> = infrastructure.err().into_iter().chain(workers.err()).flatten().collect();
+    let plane = match wanted.spec.control_plane.type_ {
+        ControlPlaneType::Standalone => renderer.standalone(version),
+        ControlPlaneType::Hosted => Ok(vec![Object::ControlPlane(Box::new(renderer.control_plane(version)))]),
+    };
+    let (infrastructure, plane, workers) = match (infrastructure, plane, workers) {
+        (Ok(infrastructure), Ok(plane), Ok(workers)) => (infrastructure, plane, workers),
+        (infrastructure, plane, workers) => {
+            let all = infrastructure.err().into_iter().chain(plane.err()).chain(workers.err());
+            let mut blockers: Vec<Blocker> = all.flatten().collect();
             // Every pool of a provider lacks the same thing.
             blockers.dedup();
             return Err(blockers);
@@ -151,7 +151,7 @@ pub(crate) fn objects(observed: &Observed, wanted: &Wanted) -> Result<Vec<Object
     let secrets = infrastructure.secrets.into_iter().map(|secret| Object::Secret(Box::new(secret)));
     let mut objects: Vec<Object> = secrets.collect();
     objects.push(Object::Infrastructure(Box::new(infrastructure.cluster)));
-    objects.push(Object::ControlPlane(Box::new(renderer.control_plane(version))));
+    objects.extend(plane);
     objects.push(Object::Cluster(Box::new(cluster)));
     objects.extend(workers);
     Ok(objects)
@@ -172,7 +172,10 @@ impl Renderer<'_> {
         let networking = &self.wanted.spec.networking;
         let range = |cidr: &str| Some(Ranges { cidr_blocks: vec![cidr.to_owned()] });
         let types = infrastructure.types.clone().unwrap_or_default();
-        let plane = StewardControlPlane::api_version(&());
+        let (plane, kind) = match self.wanted.spec.control_plane.type_ {
+            ControlPlaneType::Hosted => (StewardControlPlane::api_version(&()), StewardControlPlane::kind(&())),
+            ControlPlaneType::Standalone => (KubeadmControlPlane::api_version(&()), KubeadmControlPlane::kind(&())),
+        };
         Cluster {
             metadata: self.metadata(&self.name),
             spec: ClusterSpec {
@@ -182,7 +185,7 @@ impl Renderer<'_> {
                     services: range(&networking.service_cidr),
                     ..ClusterNetwork::default()
                 }),
-                control_plane_ref: Some(ObjectReference::new(&plane, &StewardControlPlane::kind(&()), &self.name)),
+                control_plane_ref: Some(ObjectReference::new(&plane, &kind, &self.name)),
                 infrastructure_ref: Some(ObjectReference::new(&types.api_version, &types.kind, &self.name)),
                 ..ClusterSpec::default()
             },

@@ -58,7 +58,10 @@ pub fn report(observed: &Observed, plan: &Plan, done: &Done) -> TenantClusterSta
         resolved: plan.wanted.as_ref().map(|wanted| wanted.chosen.clone()).or(before.resolved),
         tenant_namespace: observed.namespace.as_ref().map(|namespace| namespace.name_any()),
         kubeconfig_secret_ref: observed.published.as_ref().map(|secret| LocalRef { name: secret.name_any() }),
-        viewer_kubeconfig_secret_ref: before.viewer_kubeconfig_secret_ref,
+        viewer_kubeconfig_secret_ref: observed
+            .published_viewer
+            .as_ref()
+            .map(|secret| LocalRef { name: secret.name_any() }),
         image_sync_ref: before.image_sync_ref,
         ip_allocation_ref: before.ip_allocation_ref,
         lb_allocation_ref: observed.allocations.first().map(|allocation| LocalRef { name: allocation.name_any() }),

@@ -1,5 +1,6 @@
 //! What to do next for a team.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use butler_api::butler::team::TeamRole;
@@ -88,8 +89,10 @@ pub fn plan(observed: &Observed) -> Plan {
     }
     plan.steps.push(Step::Namespace(Box::new(namespace::wanted(team, &whose))));
     if observed.namespace.is_some() {
+        let own = observed.clusters.iter().filter(|(key, _)| key.namespace == team.name_any());
+        let clusters: BTreeSet<&str> = own.map(|(key, _)| key.name.as_str()).collect();
         for role in TeamRole::ALL {
-            plan.steps.push(Step::Role(Box::new(roles::role(team, *role))));
+            plan.steps.push(Step::Role(Box::new(roles::role(team, *role, clusters.iter().copied()))));
             plan.steps.push(Step::Binding(Box::new(roles::binding(team, *role))));
         }
     }

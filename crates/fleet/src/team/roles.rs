@@ -10,6 +10,8 @@ use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 
+use crate::names;
+
 const RBAC: &str = "rbac.authorization.k8s.io";
 const READ: &[&str] = &["get", "list", "watch"];
 const WRITE: &[&str] = &["create", "update", "patch", "delete"];
@@ -19,8 +21,8 @@ pub fn role_name(role: TeamRole) -> String {
     format!("butler-team-{role}")
 }
 
-pub(super) fn role(team: &Team, role: TeamRole) -> Role {
-    Role { metadata: metadata(team, role), rules: Some(rules(role)) }
+pub(super) fn role<'a>(team: &Team, role: TeamRole, clusters: impl Iterator<Item = &'a str>) -> Role {
+    Role { metadata: metadata(team, role), rules: Some(rules(role, clusters)) }
 }
 
 pub(super) fn binding(team: &Team, role: TeamRole) -> RoleBinding {
@@ -41,13 +43,19 @@ pub(super) fn access(team: &Team) -> Access {
     team.spec.access.clone().unwrap_or_default()
 }
 
-/// Everybody may look; who works with clusters may change them and fetch their kubeconfigs, which are Secrets whose names
-/// RBAC cannot know beforehand. Nobody may list Secrets.
-fn rules(role: TeamRole) -> Vec<PolicyRule> {
+/// Everybody may look, and fetch the kubeconfigs to look with; who works with clusters may change them and fetch their
+/// kubeconfigs. Nobody may list Secrets.
+fn rules<'a>(role: TeamRole, clusters: impl Iterator<Item = &'a str>) -> Vec<PolicyRule> {
     let kinds = ["tenantclusters", "tenantaddons"];
     let mut rules =
         vec![rule(GROUP, &kinds, READ), rule("", &["events"], READ), rule("events.k8s.io", &["events"], READ)];
-    if role != TeamRole::Viewer {
+    if role == TeamRole::Viewer {
+        let kubeconfigs: Vec<String> = clusters.map(names::viewer_kubeconfig).collect();
+        // A rule that names nothing would grant everything.
+        if !kubeconfigs.is_empty() {
+            rules.push(PolicyRule { resource_names: Some(kubeconfigs), ..rule("", &["secrets"], &["get"]) });
+        }
+    } else {
         rules.push(rule(GROUP, &kinds, WRITE));
         rules.push(rule(GROUP, &["tenantclusters/scale"], &["get", "update", "patch"]));
         rules.push(rule("", &["secrets"], &["get"]));

@@ -108,6 +108,7 @@ impl World {
             namespace: self.namespace.clone().map(Arc::new),
             capi: self.capi.clone().map(Arc::new),
             control_plane: self.plane.clone().map(Arc::new),
+            standalone: None,
             hosted: None,
             infrastructure: self.infrastructure.clone().map(Arc::new),
             deployments: arcs(&self.deployments),
@@ -115,11 +116,14 @@ impl World {
             checks: arcs(&self.checks),
             config_templates: arcs(&self.configs),
             machine_templates: arcs(&self.templates),
+            secrets: BTreeMap::new(),
             addons: self.addons.values().cloned().map(Arc::new).collect(),
             network_pools: Vec::new(),
             allocations: Vec::new(),
             kubeconfig: self.kubeconfig.clone(),
             published: self.published.clone().map(Arc::new),
+            viewer_kubeconfig: None,
+            published_viewer: None,
             now: Timestamp::from_second(self.now).unwrap(),
         })
     }
@@ -207,6 +211,7 @@ impl World {
                 true
             }
             Step::Apply(object) => self.apply(object, observed),
+            Step::Invite { pool, .. } => panic!("Cluster API's own provider invites the machines of {pool}"),
             Step::Delete(kind, name) => self.delete(*kind, name),
         }
     }
@@ -241,6 +246,7 @@ impl World {
                     true
                 }
             }
+            Object::Standalone(_) => panic!("every control plane is hosted here"),
             Object::ControlPlane(new) => {
                 inside(new.namespace());
                 match &mut self.plane {
@@ -297,7 +303,7 @@ impl World {
         let gone = Some(Time(Timestamp::from_second(self.now).unwrap()));
         match kind {
             Kind::Addon => drop(self.addons.remove(name)),
-            Kind::Allocation => {}
+            Kind::Allocation | Kind::Secret => {}
             Kind::HealthCheck => drop(self.checks.remove(name)),
             Kind::ConfigTemplate => drop(self.configs.remove(name)),
             Kind::MachineTemplate => drop(self.templates.remove(name)),

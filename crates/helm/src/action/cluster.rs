@@ -44,8 +44,12 @@ impl Cluster {
 
     /// An object as it is.
     pub(super) async fn get(&self, located: &Located) -> Result<Option<Json>, ActionError> {
-        let found = self.api(located).get_opt(&located.name.name).await.map_err(failed("read", located))?;
-        found.map(|object| json(&object, located)).transpose()
+        match self.api(located).get(&located.name.name).await {
+            Ok(object) => json(&object, located).map(Some),
+            // Either of an object, or of a kind that is about to be defined.
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(failed("read", located)(error)),
+        }
     }
 
     /// Makes an object what it should be.
@@ -97,7 +101,7 @@ impl Cluster {
         if let Some(found) = tokio::time::timeout(patience, following).await.unwrap_or(Ok(None))? {
             return Ok(found);
         }
-        Err(ActionError::NotReady { object: located.name.clone(), reason: missing, after: patience })
+        Err(ActionError::NotReady { object: Box::new(located.name.clone()), reason: missing, after: patience })
     }
 
     /// Waits until an object is gone.
@@ -111,19 +115,26 @@ impl Cluster {
 
     /// Makes fields that Helm wrote by updates our applied ones, so that those we wish no more go.
     pub(super) async fn adopt_fields(&self, located: &Located) -> Result<(), ActionError> {
-        let Some(live) = self.get(located).await? else { return Ok(()) };
-        let entries = live.pointer("/metadata/managedFields").and_then(Json::as_array);
-        let Some(adopted) = entries.and_then(|entries| adopted(entries, &self.manager)) else { return Ok(()) };
-        let patch: json_patch::Patch = serde_json::from_value(json!([
-            {"op": "test", "path": "/metadata/resourceVersion", "value": live.pointer("/metadata/resourceVersion")},
-            {"op": "replace", "path": "/metadata/managedFields", "value": adopted},
-        ]))
-        .map_err(|error| ActionError::Manifest(error.to_string()))?;
-        let params = PatchParams { field_manager: Some(self.manager.clone()), ..PatchParams::default() };
-        let patched = self.api(located).patch(&located.name.name, &params, &Patch::<()>::Json(patch)).await;
-        patched.map(drop).map_err(failed("take over the fields of", located))
+        for _ in 0..ADOPTIONS {
+            let Some(live) = self.get(located).await? else { return Ok(()) };
+            let entries = live.pointer("/metadata/managedFields").and_then(Json::as_array);
+            let Some(adopted) = entries.and_then(|entries| adopted(entries, &self.manager)) else { return Ok(()) };
+            let seen = live.pointer("/metadata/resourceVersion");
+            let patch = json!({"metadata": {"resourceVersion": seen, "managedFields": adopted}});
+            let params = PatchParams { field_manager: Some(self.manager.clone()), ..PatchParams::default() };
+            match self.api(located).patch(&located.name.name, &params, &Patch::Merge(patch)).await {
+                Ok(_) => return Ok(()),
+                // It changed meanwhile.
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                Err(error) => return Err(failed("take over the fields of", located)(error)),
+            }
+        }
+        Ok(())
     }
 }
+
+/// How often fields are tried to be taken over while others write.
+const ADOPTIONS: usize = 5;
 
 /// The entries of managedFields in which all that Helm updated is applied by `manager`; nothing if there is no such.
 fn adopted(entries: &[Json], manager: &str) -> Option<Vec<Json>> {
@@ -152,12 +163,17 @@ fn union(under: &mut Json, over: &Json) {
     }
 }
 
+/// An object as JSON, with its kind, which members of lists do not carry.
 fn json(object: &DynamicObject, located: &Located) -> Result<Json, ActionError> {
-    serde_json::to_value(object).map_err(|error| ActionError::Manifest(format!("{}: {error}", located.name)))
+    let mut json =
+        serde_json::to_value(object).map_err(|error| ActionError::Manifest(format!("{}: {error}", located.name)))?;
+    json["apiVersion"] = located.name.api_version.as_str().into();
+    json["kind"] = located.name.kind.as_str().into();
+    Ok(json)
 }
 
 fn failed(verb: &'static str, located: &Located) -> impl Fn(kube::Error) -> ActionError {
-    let object = located.name.clone();
+    let object = Box::new(located.name.clone());
     move |error| ActionError::Api { verb, object: object.clone(), source: Box::new(error) }
 }
 

@@ -46,7 +46,7 @@ pub enum ActionError {
     #[error("{object}: the cluster knows no kind {} of {}: install what defines it first", .object.kind, .object.api_version)]
     UnknownKind {
         /// What is of that kind.
-        object: ObjectRef,
+        object: Box<ObjectRef>,
     },
     /// Objects are there and belong to somebody else.
     #[error("{}: they exist and are not of this release; delete them, or take ownership", .0.join(", "))]
@@ -57,7 +57,7 @@ pub enum ActionError {
         /// What was to be done.
         verb: &'static str,
         /// With what.
-        object: ObjectRef,
+        object: Box<ObjectRef>,
         /// Why it was not.
         source: Box<kube::Error>,
     },
@@ -70,7 +70,7 @@ pub enum ActionError {
         /// When it ran.
         event: Event,
         /// Its object.
-        object: ObjectRef,
+        object: Box<ObjectRef>,
         /// What it says.
         reason: String,
     },
@@ -78,7 +78,7 @@ pub enum ActionError {
     #[error("after {} s {object} is not ready: {reason}", .after.as_secs())]
     NotReady {
         /// Which object.
-        object: ObjectRef,
+        object: Box<ObjectRef>,
         /// What is missing.
         reason: String,
         /// How long it had.
@@ -88,7 +88,7 @@ pub enum ActionError {
     #[error("{object} failed: {reason}")]
     Unhealthy {
         /// Which object.
-        object: ObjectRef,
+        object: Box<ObjectRef>,
         /// What it says.
         reason: String,
     },

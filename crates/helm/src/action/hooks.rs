@@ -27,10 +27,14 @@ impl Work<'_> {
             }
         }
         for (position, index) in order.iter().enumerate() {
-            let Some(hook) = release.hooks.get(*index).cloned() else { continue };
+            let Some(hook) = release.hooks.get_mut(*index) else { continue };
+            if hook.delete_policies.is_empty() {
+                hook.delete_policies.push(DeletePolicy::BeforeCreation.name().to_owned());
+            }
             if hook.last_run.phase == Phase::Succeeded {
                 continue;
             }
+            let hook = hook.clone();
             let objects = self.hook_objects(&hook)?;
             if let Err(error) = self.hook(release, *index, &hook, &objects, event).await {
                 if error.is_outage() {
@@ -85,7 +89,7 @@ impl Work<'_> {
                 }
                 other => other?,
             };
-            result.map_err(|reason| ActionError::Hook { event, object: object.name.clone(), reason })?;
+            result.map_err(|reason| ActionError::Hook { event, object: Box::new(object.name.clone()), reason })?;
         }
         Ok(())
     }

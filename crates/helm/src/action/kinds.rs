@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 
 use super::error::ActionError;
 use super::object::{self, ObjectRef};
+use crate::release::Release;
 use crate::render::Capabilities;
 
 /// The kinds that a cluster knows, or is about to.
@@ -75,7 +76,7 @@ impl Kinds {
     pub(super) fn locate(&self, mut object: Json, namespace: &str) -> Result<Located, ActionError> {
         let mut name = ObjectRef::of(&object);
         let Some(served) = self.find(&name.api_version, &name.kind) else {
-            return Err(ActionError::UnknownKind { object: name });
+            return Err(ActionError::UnknownKind { object: Box::new(name) });
         };
         if served.is_namespaced && name.namespace.is_empty() {
             namespace.clone_into(&mut name.namespace);
@@ -98,6 +99,13 @@ impl Kinds {
         objects.into_iter().map(|object| self.locate(object, namespace)).collect()
     }
 
+    /// The objects of a release, each where it belongs, marked as its own.
+    pub(super) fn objects(&self, release: &Release) -> Result<Vec<Located>, ActionError> {
+        let mut objects = self.locate_all(&release.manifest, &release.namespace)?;
+        objects.iter_mut().for_each(|located| object::own(&mut located.json, &release.name, &release.namespace));
+        Ok(objects)
+    }
+
     /// What charts see of it.
     pub(super) fn capabilities(&self) -> Capabilities {
         let versions: BTreeSet<&String> = self.known.keys().map(|(api_version, _)| api_version).collect();
@@ -118,9 +126,8 @@ pub(super) struct Located {
 impl Located {
     /// Whether both are the same object, in whatever version.
     pub(super) fn is(&self, other: &Self) -> bool {
-        let group = |located: &Self| located.resource.group.clone();
-        (&self.name.kind, &self.name.namespace, &self.name.name)
-            == (&other.name.kind, &other.name.namespace, &other.name.name)
-            && group(self) == group(other)
+        self.resource.group == other.resource.group
+            && (&self.name.kind, &self.name.namespace, &self.name.name)
+                == (&other.name.kind, &other.name.namespace, &other.name.name)
     }
 }

@@ -10,6 +10,7 @@
 
 mod cluster;
 mod error;
+mod history;
 mod hooks;
 mod kinds;
 mod object;
@@ -25,13 +26,15 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube::Client;
 use kube::core::DynamicObject;
+use parking_lot::Mutex;
 
 use crate::chart::Chart;
 use crate::manifest::Event;
-use crate::release::{Info, Records, Release, Run, Status};
+use crate::release::{Info, Records, Release, Status};
 use crate::values::Values;
 use cluster::Cluster;
 pub use error::ActionError;
+use kinds::Kinds;
 pub use object::ObjectRef;
 use prepare::{Plan, Prior};
 use work::Work;
@@ -120,17 +123,26 @@ pub struct Actions {
     client: Client,
     manager: String,
     clock: Clock,
+    /// What the cluster could when it was asked last.
+    kinds: Arc<Mutex<Option<Kinds>>>,
 }
 
 impl Actions {
     /// Acts through `client`, writing as `manager` (see [`MANAGER`]).
     pub fn new(client: Client, manager: &str, clock: Clock) -> Self {
-        Self { client, manager: manager.to_owned(), clock }
+        Self { client, manager: manager.to_owned(), clock, kinds: Arc::default() }
     }
 
     /// The records of a namespace.
     pub fn records(&self, namespace: &str) -> Records {
         Records::new(self.client.clone(), namespace, &self.manager)
+    }
+
+    /// Asks the cluster what it can: charts and removals depend on all of it.
+    async fn learn_kinds(&self) -> Result<Kinds, ActionError> {
+        let kinds = Kinds::ask(&self.client).await?;
+        *self.kinds.lock() = Some(kinds.clone());
+        Ok(kinds)
     }
 
     fn cluster(&self) -> Cluster {
@@ -151,9 +163,9 @@ impl Actions {
         options: &Options,
     ) -> Result<Release, ActionError> {
         check_name(name)?;
-        let mut work = Work::begin(self, options).await?;
-        let pending = self.pending(name, &work).await?;
-        let last = work.records.index(name).await?.last().copied();
+        let mut work = Work::begin(self, options, name).await?;
+        let pending = work.pending(name).await?;
+        let last = work.index.last().copied();
         let prior = Prior { revision: last.map_or(0, |(revision, _)| revision), upgraded: None };
         let plan = work.prepare(name, chart, values, prior).await?;
         if last.is_some_and(|(_, status)| status != Status::Uninstalled)
@@ -172,21 +184,21 @@ impl Actions {
         values: &Values,
         options: &Options,
     ) -> Result<Release, ActionError> {
-        let mut work = Work::begin(self, options).await?;
-        let pending = self.pending(name, &work).await?;
-        let last = existing(&work, name).await?;
-        let base = work.records.deployed(name).await?;
-        let prior = Prior { revision: last.revision, upgraded: base.as_ref().or(Some(&last)) };
+        let mut work = Work::begin(self, options, name).await?;
+        let pending = work.pending(name).await?;
+        let last = work.existing(name).await?;
+        let upgraded = work.upgraded(&last).await?;
+        let prior = Prior { revision: last.revision, upgraded: Some(&upgraded) };
         let plan = work.prepare(name, chart, values, prior).await?;
         self.act(&mut work, plan, pending).await
     }
 
     /// Goes back to a revision; without one, to the last that was complete before the newest.
     pub async fn rollback(&self, name: &str, to: Option<u32>, options: &Options) -> Result<Release, ActionError> {
-        let mut work = Work::begin(self, options).await?;
-        let pending = self.pending(name, &work).await?;
-        let last = existing(&work, name).await?;
-        let index = work.records.index(name).await?;
+        let mut work = Work::begin(self, options, name).await?;
+        let pending = work.pending(name).await?;
+        let last = work.existing(name).await?;
+        let index = &work.index;
         // What is pending is not what one goes back from.
         let newest = index.iter().rev().map(|(revision, _)| *revision).nth(usize::from(pending.is_some()));
         let complete = |status| matches!(status, Status::Deployed | Status::Superseded);
@@ -201,12 +213,7 @@ impl Actions {
     }
 
     /// Goes on with what is pending, if it is what is wanted; else begins anew, and what is pending has failed.
-    async fn act(
-        &self,
-        work: &mut Work<'_>,
-        plan: Plan,
-        pending: Option<Release>,
-    ) -> Result<Release, ActionError> {
+    async fn act(&self, work: &mut Work<'_>, plan: Plan, pending: Option<Release>) -> Result<Release, ActionError> {
         let release = match pending {
             Some(pending) if plan.is_pending_as(&pending) => {
                 work.define(&pending)?;
@@ -243,8 +250,8 @@ impl Actions {
 
     /// Runs the tests of a release. Its record tells how they went.
     pub async fn test(&self, name: &str, options: &Options) -> Result<Release, ActionError> {
-        let work = Work::begin(self, options).await?;
-        let mut release = existing(&work, name).await?;
+        let work = Work::begin(self, options, name).await?;
+        let mut release = work.existing(name).await?;
         release.pending.event.clear();
         let outcome = work.hooks(&mut release, Event::Test).await;
         release.pending.event.clear();
@@ -255,12 +262,12 @@ impl Actions {
     /// Finishes what was left pending, by us at any time, or by others longer ago than an action may take: nothing if
     /// nothing was. What fails on the way is told as the action itself would have told it.
     pub async fn settle(&self, name: &str, options: &Options) -> Result<Option<Release>, ActionError> {
-        let records = self.records(&options.namespace);
-        if !records.index(name).await?.last().is_some_and(|(_, status)| status.is_pending()) {
+        let index = self.records(&options.namespace).index(name).await?;
+        if !index.last().is_some_and(|(_, status)| status.is_pending()) {
             return Ok(None);
         }
-        let mut work = Work::begin(self, options).await?;
-        let Some(release) = left_pending(&work, name).await? else { return Ok(None) };
+        let mut work = Work::begin(self, options, name).await?;
+        let Some(release) = work.left_pending(name).await? else { return Ok(None) };
         if release.info.status == Status::Uninstalling {
             return work.finish_uninstall(release).await.map(Some);
         }
@@ -270,16 +277,6 @@ impl Actions {
             Err(cause) if options.atomic => Err(self.taken_back(name, status, cause, options).await),
             other => other.map(Some),
         }
-    }
-
-    /// An action that was left pending; a removal that was is finished first.
-    async fn pending(&self, name: &str, work: &Work<'_>) -> Result<Option<Release>, ActionError> {
-        let Some(release) = left_pending(work, name).await? else { return Ok(None) };
-        if release.info.status == Status::Uninstalling {
-            work.finish_uninstall(release).await?;
-            return Ok(None);
-        }
-        Ok(Some(release))
     }
 
     /// The objects of a release as they should be, marked as its own. Those whose namespace the manifest leaves open have
@@ -295,33 +292,9 @@ impl Actions {
     }
 }
 
-/// The newest revision, if it is pending and ours to finish.
-async fn left_pending(work: &Work<'_>, name: &str) -> Result<Option<Release>, ActionError> {
-    let index = work.records.index(name).await?;
-    let Some((revision, _)) = index.last().filter(|(_, status)| status.is_pending()) else { return Ok(None) };
-    let Some(release) = work.records.get(name, *revision).await? else { return Ok(None) };
-    let since = release.info.deleted.or(release.info.last_deployed);
-    let age = since.map(|since| work.now().duration_since(since).unsigned_abs());
-    if release.operator.as_ref() != Some(&work.cluster.manager) && age.is_some_and(|age| age < work.options.timeout) {
-        return Err(ActionError::Busy {
-            name: name.to_owned(),
-            revision: *revision,
-            status: release.info.status.name(),
-            since: since.map(|since| since.to_string()).unwrap_or_default(),
-        });
-    }
-    Ok(Some(release))
-}
-
-/// The newest revision of a release that is installed.
-async fn existing(work: &Work<'_>, name: &str) -> Result<Release, ActionError> {
-    let last = work.records.last(name).await?.filter(|last| last.info.status != Status::Uninstalled);
-    last.ok_or_else(|| ActionError::NotFound(format!("{}/{name}", work.options.namespace)))
-}
-
 /// The revision that makes an older one what is installed.
 fn rolled_back(target: Release, last: &Release, now: Timestamp) -> Release {
-    let mut release = Release {
+    Release {
         info: Info {
             first_deployed: last.info.first_deployed,
             last_deployed: Some(now),
@@ -334,9 +307,7 @@ fn rolled_back(target: Release, last: &Release, now: Timestamp) -> Release {
         apply_method: APPLY_METHOD.to_owned(),
         operator: None,
         ..target
-    };
-    release.hooks.iter_mut().for_each(|hook| hook.last_run = Run::default());
-    release
+    }
 }
 
 /// Names that Helm takes.

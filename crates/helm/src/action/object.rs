@@ -146,7 +146,8 @@ pub(super) fn owner(object: &Json, release: &str, namespace: &str) -> Owner {
 
 /// Whether an object outlives its release.
 pub(super) fn is_kept(object: &Json) -> bool {
-    let policy = object.get("metadata").and_then(|metadata| metadata.get("annotations")?.get(RESOURCE_POLICY)?.as_str());
+    let policy =
+        object.get("metadata").and_then(|metadata| metadata.get("annotations")?.get(RESOURCE_POLICY)?.as_str());
     policy.is_some_and(|policy| policy.trim().eq_ignore_ascii_case("keep"))
 }
 
@@ -159,9 +160,10 @@ mod tests {
     #[test]
     fn manifests_are_read() {
         let manifest = "---\n# Source: c/a.yaml\nkind: A\napiVersion: v1\nmetadata: {name: a}\n---\n# nothing\n---\n\
-                        apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: B, metadata: {name: b, namespace: n}}\n";
-        let names: Vec<String> = parse(manifest).unwrap().iter().map(|object| ObjectRef::of(object).to_string()).collect();
-        assert_eq!(names, ["A a", "B n/b"]);
+                        apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: B, metadata: {name: b, namespace: space}}\n";
+        let names: Vec<String> =
+            parse(manifest).unwrap().iter().map(|object| ObjectRef::of(object).to_string()).collect();
+        assert_eq!(names, ["A a", "B space/b"]);
         for (document, expected) in [
             ("# Source: c/a.yaml\nkind: A\napiVersion: v1\n", "c/a.yaml: it has no metadata.name"),
             ("kind: A\nmetadata: {name: a}\n", "a document: it has no apiVersion"),

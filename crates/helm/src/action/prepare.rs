@@ -1,7 +1,5 @@
 //! Everything before the first write: rendering, and all that can be checked.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
@@ -19,13 +17,13 @@ use super::{APPLY_METHOD, PriorValues};
 use crate::chart::Chart;
 use crate::manifest::Manifests;
 use crate::release::{self, Hook, Info, Pending, RecordsError, Release, Status};
-use crate::render::{self, Capabilities, Rendered, Surroundings, SystemRandom};
+use crate::render::{self, Rendered, Surroundings, SystemRandom};
 use crate::values::{self, Values};
 
 /// A release that is to be.
 pub(super) struct Plan {
     pub(super) release: Release,
-    /// The chart as it was rendered, and the values, by which a release that is the same is known.
+    /// The chart and the values, by which a release that is the same is known.
     of: Option<(Chart, Values)>,
 }
 
@@ -85,7 +83,7 @@ impl Work<'_> {
             revision: u64::from(revision),
             is_upgrade,
         };
-        let rendered = self.render(chart, values.clone(), release, kinds.capabilities()).await?;
+        let rendered = self.render(chart.clone(), values.clone(), release, kinds).await?;
         let mut manifests = rendered.manifests()?;
         self.label(&mut manifests)?;
         let now = self.now();
@@ -118,7 +116,7 @@ impl Work<'_> {
             operator: None,
             rest: serde_json::Map::new(),
         };
-        Ok(Plan { release, of: Some((rendered.chart, values)) })
+        Ok(Plan { release, of: Some((chart, values)) })
     }
 
     /// Rendering is work for a CPU, and may ask the cluster: it has a thread of its own.
@@ -127,10 +125,11 @@ impl Work<'_> {
         chart: Chart,
         values: Values,
         release: render::Release,
-        capabilities: Capabilities,
+        kinds: Kinds,
     ) -> Result<Rendered, ActionError> {
         let now: Timestamp = self.now();
-        let cluster = Live { kinds: Arc::new(self.kinds.clone()), cluster: self.cluster.clone(), handle: Handle::current() };
+        let capabilities = kinds.capabilities();
+        let cluster = Live { kinds, cluster: self.cluster.clone(), handle: Handle::current() };
         let rendering = tokio::task::spawn_blocking(move || {
             let surroundings = Surroundings { now, random: &SystemRandom, cluster: &cluster };
             render::render(&chart, &values, &release, &capabilities, &surroundings)
@@ -156,7 +155,7 @@ impl Work<'_> {
         let release = plan.release;
         self.define(&release)?;
         self.records.check(&release)?;
-        let objects = self.objects(&release)?;
+        let objects = self.kinds.objects(&release)?;
         for hook in &release.hooks {
             self.kinds.locate_all(&hook.manifest, &release.namespace)?;
         }
@@ -188,8 +187,9 @@ impl Work<'_> {
 
     async fn create_namespace(&self) -> Result<(), ActionError> {
         let name = &self.options.namespace;
-        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"name": name}}});
-        let reference = ObjectRef::of(&object);
+        let object =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"name": name}}});
+        let reference = Box::new(ObjectRef::of(&object));
         let namespace: Namespace =
             serde_json::from_value(object).map_err(|error| ActionError::Manifest(error.to_string()))?;
         let api: Api<Namespace> = Api::all(self.cluster.client.clone());
@@ -203,20 +203,6 @@ impl Work<'_> {
             _ => Ok(()),
         }
     }
-
-    /// Makes room in the history for one more. What is installed stays.
-    async fn prune(&self, release: &Release) -> Result<(), ActionError> {
-        if self.options.max_history == 0 {
-            return Ok(());
-        }
-        let index = self.records.index(&release.name).await?;
-        let spare = (index.len() + 1).saturating_sub(self.options.max_history);
-        let old = index.into_iter().filter(|(_, status)| *status != Status::Deployed);
-        for (revision, _) in old.take(spare) {
-            self.records.delete(&release.name, revision).await?;
-        }
-        Ok(())
-    }
 }
 
 fn is_conflict(error: &kube::Error) -> bool {
@@ -224,12 +210,7 @@ fn is_conflict(error: &kube::Error) -> bool {
 }
 
 /// A chart and the values to render it with, considering those of the revision before.
-fn with_prior_values(
-    chart: &Chart,
-    given: &Values,
-    before: &Release,
-    prior: PriorValues,
-) -> (Chart, Values) {
+fn with_prior_values(chart: &Chart, given: &Values, before: &Release, prior: PriorValues) -> (Chart, Values) {
     let mut chart = chart.clone();
     let over_prior = || {
         let mut values = before.config.clone();
@@ -254,7 +235,7 @@ fn with_prior_values(
 
 /// The cluster that `lookup` asks.
 struct Live {
-    kinds: Arc<Kinds>,
+    kinds: Kinds,
     cluster: Cluster,
     handle: Handle,
 }
@@ -269,20 +250,26 @@ impl render::Cluster for Live {
             _ if !served.is_namespaced => Api::all_with(client, &served.resource),
             namespace => Api::namespaced_with(client, namespace, &served.resource),
         };
-        let told = |error: kube::Error| match error {
-            kube::Error::Api(status) => status.message,
-            other => other.to_string(),
+        // Of an object, or of a kind that is about to be defined.
+        let found = |error: kube::Error| match error {
+            kube::Error::Api(status) if status.code == 404 => Ok(None),
+            kube::Error::Api(status) => Err(status.message),
+            other => Err(other.to_string()),
         };
         self.handle.block_on(async {
-            if name.is_empty() {
-                let listed = api.list(&ListParams::default()).await.map_err(told)?;
-                let mut list = serde_json::to_value(listed).map_err(|error| error.to_string())?;
-                list["apiVersion"] = api_version.into();
-                list["kind"] = format!("{kind}List").into();
-                return Ok(Some(list));
+            if !name.is_empty() {
+                return match api.get(name).await {
+                    Ok(object) => serde_json::to_value(object).map(Some).map_err(|error| error.to_string()),
+                    Err(error) => found(error),
+                };
             }
-            let found = api.get_opt(name).await.map_err(told)?;
-            found.map(|object| serde_json::to_value(object).map_err(|error| error.to_string())).transpose()
+            let mut list = match api.list(&ListParams::default()).await {
+                Ok(listed) => serde_json::to_value(listed).map_err(|error| error.to_string())?,
+                Err(error) => return found(error),
+            };
+            list["apiVersion"] = api_version.into();
+            list["kind"] = format!("{kind}List").into();
+            Ok(Some(list))
         })
     }
 }

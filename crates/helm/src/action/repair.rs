@@ -3,11 +3,11 @@
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value as Json;
 
+use super::Actions;
 use super::cluster::Writing;
 use super::error::ActionError;
+use super::kinds::Located;
 use super::object::ObjectRef;
-use super::work::Work;
-use super::{Actions, Options};
 use crate::release::Release;
 
 /// So many objects are looked at at the same time.
@@ -25,10 +25,8 @@ impl Actions {
     }
 
     async fn compare(&self, release: &Release, writing: Writing) -> Result<Vec<ObjectRef>, ActionError> {
-        let options = Options { namespace: release.namespace.clone(), ..Options::default() };
-        let work = Work::begin(self, &options).await?;
-        let objects = work.objects(release)?;
-        let cluster = &work.cluster;
+        let objects = self.familiar_objects(release).await?;
+        let cluster = &self.cluster();
         let changed: Vec<Option<ObjectRef>> = futures::stream::iter(objects)
             .map(|located| async move {
                 let live = cluster.get(&located).await?;
@@ -40,6 +38,15 @@ impl Actions {
             .try_collect()
             .await?;
         Ok(changed.into_iter().flatten().collect())
+    }
+
+    /// The objects of a release, by what is known of the cluster if that will do: drift is looked for often.
+    async fn familiar_objects(&self, release: &Release) -> Result<Vec<Located>, ActionError> {
+        let known = self.kinds.lock().as_ref().map(|kinds| kinds.objects(release));
+        match known {
+            Some(Ok(objects)) => Ok(objects),
+            _ => self.learn_kinds().await?.objects(release),
+        }
     }
 }
 

@@ -3,9 +3,8 @@
 use super::cluster::Leaving;
 use super::error::ActionError;
 use super::kinds::Located;
-use super::object;
 use super::work::Work;
-use super::{Actions, Options, left_pending};
+use super::{Actions, Options};
 use crate::manifest::{Event, uninstall_order};
 use crate::release::{Pending, Release, Status};
 
@@ -13,14 +12,17 @@ impl Actions {
     /// Removes a release: its objects, unless they say that they are kept, and its records, unless these are. Nothing if
     /// there is none. What is still pending is not finished first.
     pub async fn uninstall(&self, name: &str, options: &Options) -> Result<Option<Release>, ActionError> {
-        let work = Work::begin(self, options).await?;
-        let last = match left_pending(&work, name).await? {
+        let work = Work::begin(self, options, name).await?;
+        let Some((revision, status)) = work.index.last().copied() else { return Ok(None) };
+        let last = match work.left_pending(name).await? {
             Some(pending) => Some(pending),
-            None => work.records.last(name).await?,
+            None => work.records.get(name, revision).await?,
         };
         let Some(mut release) = last else { return Ok(None) };
-        if release.info.status == Status::Uninstalled {
-            work.forget(&release).await?;
+        if status == Status::Uninstalled {
+            if !options.keep_history {
+                work.forget(&release).await?;
+            }
             return Ok(Some(release));
         }
         if release.info.status != Status::Uninstalling {
@@ -52,12 +54,10 @@ impl Work<'_> {
     }
 
     async fn remove_all(&self, release: &Release) -> Result<(), ActionError> {
-        let parsed = object::parse(&release.manifest).map_err(ActionError::Manifest)?;
-        // What the cluster knows no more is gone.
-        let located = parsed.into_iter().filter_map(|object| self.kinds.locate(object, &release.namespace).ok());
-        let mut objects: Vec<Located> = located.collect();
-        let index = self.records.index(&release.name).await?;
-        if index.iter().any(|(_, status)| *status == Status::Deployed) {
+        let mut objects = self.known_objects(release)?;
+        let is_deployed =
+            |(revision, status): &(u32, Status)| *revision < release.revision && *status == Status::Deployed;
+        if self.index.iter().any(is_deployed) {
             // It failed, and what it was to replace is still there.
             let (before, _) = self.objects_before(release).await?;
             let only_before = before.into_iter().filter(|old| !objects.iter().any(|object| object.is(old)));
@@ -73,17 +73,6 @@ impl Work<'_> {
         }
         for object in leaving.into_iter().filter(|_| self.options.wait) {
             self.cluster.until_gone(object, self.options.timeout).await?;
-        }
-        Ok(())
-    }
-
-    /// Deletes all records, the newest last: so a removal that is cut short is still seen.
-    async fn forget(&self, release: &Release) -> Result<(), ActionError> {
-        if self.options.keep_history {
-            return Ok(());
-        }
-        for (revision, _) in self.records.index(&release.name).await? {
-            self.records.delete(&release.name, revision).await?;
         }
         Ok(())
     }

@@ -22,18 +22,24 @@ pub(super) struct Work<'a> {
     pub(super) records: Records,
     pub(super) cluster: Cluster,
     pub(super) kinds: Kinds,
+    /// The revisions there were when the action began, oldest first.
+    pub(super) index: Vec<(u32, Status)>,
     clock: &'a super::Clock,
 }
 
 impl<'a> Work<'a> {
-    pub(super) async fn begin(actions: &'a Actions, options: &'a Options) -> Result<Self, ActionError> {
-        Ok(Self {
+    /// Begins an action on a release.
+    pub(super) async fn begin(actions: &'a Actions, options: &'a Options, name: &str) -> Result<Self, ActionError> {
+        let mut work = Self {
             options,
             records: actions.records(&options.namespace),
             cluster: actions.cluster(),
-            kinds: Kinds::ask(&actions.client).await?,
+            kinds: actions.learn_kinds().await?,
+            index: Vec::new(),
             clock: &actions.clock,
-        })
+        };
+        work.look(name).await?;
+        Ok(work)
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -42,13 +48,6 @@ impl<'a> Work<'a> {
 
     pub(super) fn writing(&self) -> Writing {
         Writing { force: self.options.force_conflicts, dry_run: false }
-    }
-
-    /// The objects of a release, marked as its own.
-    pub(super) fn objects(&self, release: &Release) -> Result<Vec<Located>, ActionError> {
-        let mut objects = self.kinds.locate_all(&release.manifest, &release.namespace)?;
-        objects.iter_mut().for_each(|located| object::own(&mut located.json, &release.name, &release.namespace));
-        Ok(objects)
     }
 
     /// Fails if objects that are to be made are there and are not this release's.
@@ -97,6 +96,9 @@ impl<'a> Work<'a> {
                     Status::PendingRollback => format!("Rollback \"{}\" failed: {error}", release.name),
                     _ => format!("Release \"{}\" failed: {error}", release.name),
                 };
+                if release.info.status == Status::PendingRollback {
+                    self.supersede(&release).await?;
+                }
                 self.conclude(&mut release, Status::Failed, description).await?;
                 Err(error)
             }
@@ -108,7 +110,12 @@ impl<'a> Work<'a> {
         self.conclude(&mut release, Status::Failed, "Interrupted, and not resumed".to_owned()).await
     }
 
-    pub(super) async fn conclude(&self, release: &mut Release, status: Status, description: String) -> Result<(), ActionError> {
+    pub(super) async fn conclude(
+        &self,
+        release: &mut Release,
+        status: Status,
+        description: String,
+    ) -> Result<(), ActionError> {
         release.info.status = status;
         release.info.description = description;
         release.pending = Pending::default();
@@ -133,23 +140,26 @@ impl<'a> Work<'a> {
     }
 
     async fn install_definitions(&self, definitions: &[String]) -> Result<(), ActionError> {
-        let mut new = Vec::new();
+        let mut unready = Vec::new();
         for definition in definitions {
             for located in self.kinds.locate_all(definition, &self.options.namespace)? {
                 // What is there may be of another release, and newer. Helm does not touch it either.
-                if self.cluster.get(&located).await?.is_none() {
-                    self.cluster.apply(&located, self.writing()).await?;
-                    new.push(located);
+                let live = match self.cluster.get(&located).await? {
+                    Some(live) => live,
+                    None => self.cluster.apply(&located, self.writing()).await?,
+                };
+                if health::health(&live) != Health::Current {
+                    unready.push(located);
                 }
             }
         }
-        self.until_healthy(&new).await
+        self.until_healthy(&unready).await
     }
 
     /// Applies all objects, kind by kind, and removes those that are no part of the release any more.
     async fn apply(&self, release: &Release) -> Result<Vec<(Located, Json)>, ActionError> {
         let (old, by_update) = self.objects_before(release).await?;
-        let objects = self.objects(release)?;
+        let objects = self.kinds.objects(release)?;
         let mut applied = Vec::new();
         for same_kind in objects.chunk_by(|a, b| a.name.kind == b.name.kind) {
             let writes = futures::stream::iter(same_kind.iter().cloned()).map(|located| async {
@@ -177,47 +187,6 @@ impl<'a> Work<'a> {
         self.cluster.delete(old).await
     }
 
-    /// What earlier revisions may have left: the objects of the last that was complete, and of those that failed since.
-    /// Also whether some were written by updates.
-    pub(super) async fn objects_before(&self, release: &Release) -> Result<(Vec<Located>, bool), ActionError> {
-        let index = self.records.index(&release.name).await?;
-        let earlier = index.into_iter().rev().filter(|(revision, _)| *revision < release.revision);
-        let mut objects: Vec<Located> = Vec::new();
-        let mut by_update = false;
-        for (revision, status) in earlier {
-            if status == Status::Uninstalled {
-                break;
-            }
-            let Some(old) = self.records.get(&release.name, revision).await? else { continue };
-            by_update |= old.apply_method != super::APPLY_METHOD;
-            for object in object::parse(&old.manifest).map_err(ActionError::Manifest)? {
-                // What the cluster knows no more is gone.
-                let Ok(located) = self.kinds.locate(object, &release.namespace) else { continue };
-                if !objects.iter().any(|known| known.is(&located)) {
-                    objects.push(located);
-                }
-            }
-            if matches!(status, Status::Deployed | Status::Superseded) {
-                break;
-            }
-        }
-        Ok((objects, by_update))
-    }
-
-    /// Marks what was installed as superseded: before the new revision is deployed, so that two never are.
-    async fn supersede(&self, release: &Release) -> Result<(), ActionError> {
-        for (revision, status) in self.records.index(&release.name).await? {
-            if status != Status::Deployed || revision == release.revision {
-                continue;
-            }
-            if let Some(mut old) = self.records.get(&release.name, revision).await? {
-                old.info.status = Status::Superseded;
-                self.records.update(&old, self.now()).await?;
-            }
-        }
-        Ok(())
-    }
-
     /// Waits for those objects that are not ready yet.
     async fn until_ready(&self, applied: &[(Located, Json)]) -> Result<(), ActionError> {
         let unready = applied.iter().filter(|(_, written)| health::health(written) != Health::Current);
@@ -235,11 +204,10 @@ impl<'a> Work<'a> {
                 None => Err("it is not there".to_owned()),
             };
             let outcome = self.cluster.until(located, self.options.timeout, ready).await?;
-            outcome.map_err(|reason| ActionError::Unhealthy { object: located.name.clone(), reason })
+            outcome.map_err(|reason| ActionError::Unhealthy { object: Box::new(located.name.clone()), reason })
         });
         futures::future::try_join_all(waits).await.map(drop)
     }
-
 }
 
 /// What Helm says of a revision that is done.

@@ -43,11 +43,16 @@ impl Reading {
             let entry = entry.map_err(|error| unreadable(folder, error))?;
             let path = entry.path();
             let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-            let target = path.canonicalize().map_err(|error| unreadable(&path, error))?;
-            if !target.starts_with(&self.root) {
-                return Err(ChartError::Outside(name));
+            let mut kind = entry.metadata().map_err(|error| unreadable(&path, error))?;
+            let mut target = path.clone();
+            // Only a link leads elsewhere.
+            if kind.is_symlink() {
+                target = path.canonicalize().map_err(|error| unreadable(&path, error))?;
+                if !target.starts_with(&self.root) {
+                    return Err(ChartError::Outside(name));
+                }
+                kind = fs::metadata(&target).map_err(|error| unreadable(&path, error))?;
             }
-            let kind = fs::metadata(&target).map_err(|error| unreadable(&path, error))?;
             if self.rules.ignores(&name, kind.is_dir()) {
                 continue;
             }

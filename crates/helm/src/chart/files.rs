@@ -19,6 +19,7 @@ pub(super) fn chart(files: Vec<File>, depth: usize) -> Result<Chart, ChartError>
         metadata: Metadata::read(&text(described)?).map_err(|reason| bad("Chart.yaml", reason))?,
         values: values::Values::new(),
         schema: None,
+        schema_file: None,
         templates: Vec::new(),
         files: Vec::new(),
         lock: None,
@@ -35,6 +36,7 @@ pub(super) fn chart(files: Vec<File>, depth: usize) -> Result<Chart, ChartError>
             "values.schema.json" => {
                 let schema = serde_json::from_slice::<Json>(&file.content);
                 chart.schema = Some(schema.map_err(|error| bad("values.schema.json", error.to_string()))?);
+                chart.schema_file = Some(file.content);
             }
             "requirements.yaml" => {
                 let dependencies = Metadata::read_requirements(&text(&file)?);

@@ -22,6 +22,8 @@ pub struct Chart {
     pub values: Values,
     /// `values.schema.json`, if there is one.
     pub schema: Option<Json>,
+    /// The same, as it is written.
+    pub schema_file: Option<Vec<u8>>,
     /// What is under `templates/`.
     pub templates: Vec<File>,
     /// Everything else: what `.Files` shows, custom resource definitions among it.

@@ -42,7 +42,8 @@ fn any_object() {
 
 #[test]
 fn deployments() {
-    let done = json!([condition("Progressing", "True", "NewReplicaSetAvailable", ""), condition("Available", "True", "", "")]);
+    let done =
+        json!([condition("Progressing", "True", "NewReplicaSetAvailable", ""), condition("Available", "True", "", "")]);
     let status = |total, updated, available, ready, conditions: &Json| {
         json!({
             "spec": {"replicas": 2, "progressDeadlineSeconds": 600},
@@ -114,9 +115,7 @@ fn daemon_sets_and_replica_sets() {
     ] {
         assert_eq!(health(&object("apps/v1", "DaemonSet", rest.clone())), expected, "{rest}");
     }
-    let replicas = |labelled, available, ready, total| {
-        json!({"status": {"fullyLabeledReplicas": labelled, "availableReplicas": available, "readyReplicas": ready, "replicas": total}})
-    };
+    let replicas = |labelled, available, ready, total| json!({"status": {"fullyLabeledReplicas": labelled, "availableReplicas": available, "readyReplicas": ready, "replicas": total}});
     let quota = json!({"status": {"conditions": [condition("ReplicaFailure", "True", "", "quota")]}});
     for (rest, expected) in [
         (quota, waiting("quota")),
@@ -141,7 +140,11 @@ fn pods() {
         (json!({"phase": "Pending", "conditions": unscheduled}), waiting("no nodes"), None),
         (json!({"phase": "Running"}), waiting("it has no condition Ready yet"), None),
         (json!({"phase": "Running", "conditions": ready}), Health::Current, None),
-        (json!({"phase": "Running", "containerStatuses": crashing}), failed("container c crashes again and again"), None),
+        (
+            json!({"phase": "Running", "containerStatuses": crashing}),
+            failed("container c crashes again and again"),
+            None,
+        ),
         (json!({"phase": "Succeeded"}), Health::Current, Some(Ok(()))),
         (
             json!({"phase": "Failed", "containerStatuses": ended}),
@@ -176,7 +179,12 @@ fn other_kinds() {
     for (api_version, kind, rest, expected) in [
         ("v1", "ConfigMap", json!({}), Health::Current),
         ("v1", "PersistentVolumeClaim", json!({}), waiting("it has no phase yet")),
-        ("v1", "PersistentVolumeClaim", json!({"status": {"phase": "Pending"}}), waiting("its phase is Pending, not Bound")),
+        (
+            "v1",
+            "PersistentVolumeClaim",
+            json!({"status": {"phase": "Pending"}}),
+            waiting("its phase is Pending, not Bound"),
+        ),
         ("v1", "PersistentVolumeClaim", json!({"status": {"phase": "Bound"}}), Health::Current),
         ("v1", "Namespace", json!({"status": {"phase": "Active"}}), Health::Current),
         ("v1", "Service", json!({"spec": {"type": "LoadBalancer"}}), waiting("it has no address yet")),

@@ -98,7 +98,9 @@ pub(super) fn pod(object: &Json, conditions: &Conditions<'_>) -> Result<Health, 
         "Running" => {
             let crashing = containers(object).find(|state| text(state, "/state/waiting/reason") == "CrashLoopBackOff");
             match crashing {
-                Some(state) => Err(Health::Failed(format!("container {} crashes again and again", text(state, "/name")))),
+                Some(state) => {
+                    Err(Health::Failed(format!("container {} crashes again and again", text(state, "/name"))))
+                }
                 None => super::needed(conditions, "Ready"),
             }
         }

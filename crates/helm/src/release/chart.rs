@@ -10,7 +10,7 @@ use crate::chart::{Chart, Dependency, File, Maintainer, Metadata};
 pub fn stored(chart: &Chart) -> Json {
     let lock = chart.lock.as_deref().and_then(|lock| std::str::from_utf8(lock).ok());
     let lock = lock.and_then(|lock| kernel::yaml::value(lock).ok()).unwrap_or_default();
-    let schema = chart.schema.as_ref().map(|schema| BASE64_STANDARD.encode(schema.to_string()));
+    let schema = chart.schema_file.as_ref().map(|file| BASE64_STANDARD.encode(file));
     let mut values = Json::Object(chart.values.clone());
     integers(&mut values);
     json!({
@@ -42,6 +42,9 @@ pub(super) fn integers(json: &mut Json) {
 }
 
 fn files(files: &[File]) -> Json {
+    if files.is_empty() {
+        return Json::Null;
+    }
     let file = |file: &File| json!({"name": file.name, "data": BASE64_STANDARD.encode(&file.content)});
     files.iter().map(file).collect()
 }

@@ -231,13 +231,18 @@ impl Release {
         self.chart.pointer(&format!("/metadata/{field}")).and_then(Json::as_str).unwrap_or_default()
     }
 
-    /// Whether its record is of this chart, as it was rendered, with these values.
+    /// Whether it was made of this chart with these values, so that upgrading to them would change nothing.
     pub fn is_of(&self, chart: &Chart, values: &Values) -> bool {
-        let mut config = Json::Object(values.clone());
-        chart::integers(&mut config);
-        let mut own = Json::Object(self.config.clone());
-        chart::integers(&mut own);
-        self.chart == stored(chart) && own == config
+        let mut chart = chart.clone();
+        if crate::values::process_dependencies(&mut chart, values).is_err() {
+            return false;
+        }
+        let plain = |values: &Values| {
+            let mut values = Json::Object(values.clone());
+            chart::integers(&mut values);
+            values
+        };
+        self.chart == stored(&chart) && plain(&self.config) == plain(values)
     }
 }
 
@@ -247,11 +252,8 @@ impl Hook {
         self.events.iter().any(|name| name == event.name())
     }
 
-    /// Whether its object is deleted by a policy. Without any, that is before it is made again.
+    /// Whether its object is deleted by a policy.
     pub fn is_deleted(&self, policy: DeletePolicy) -> bool {
-        if self.delete_policies.is_empty() {
-            return policy == DeletePolicy::BeforeCreation;
-        }
         self.delete_policies.iter().any(|name| name == policy.name())
     }
 }

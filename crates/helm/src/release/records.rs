@@ -30,7 +30,7 @@ pub struct Records {
 #[derive(Debug, thiserror::Error)]
 pub enum RecordsError {
     /// The API refused, or could not be reached.
-    #[error("cannot access the records of release {name}: {}", match source.as_ref() {
+    #[error("cannot access the record {name}: {}", match source.as_ref() {
         kube::Error::Api(status) => status.message.as_str(),
         _ => "the API cannot be reached",
     })]

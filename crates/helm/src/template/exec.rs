@@ -19,6 +19,9 @@ const MAX_FRAMES: usize = 12_000;
 /// How often a template may be included in itself, as in Helm.
 const MAX_INCLUDES: usize = 1000;
 
+/// What errors call a text that `tpl` was given.
+const TPL: &str = "gotpl";
+
 type Ran<T> = Result<T, Box<ExecError>>;
 
 /// A value, and whether Go would know it as an `interface {}` only: what comes out of maps and lists.
@@ -104,13 +107,28 @@ pub(crate) struct Executor<'m> {
     /// Later scopes are those of `tpl`, whose definitions last as long as it.
     scopes: Vec<HashMap<Rc<str>, Rc<Tree>>>,
     included: HashMap<Rc<str>, usize>,
+    /// Texts that `tpl` was given, parsed.
+    parsed: HashMap<Rc<str>, Rc<[Rc<Tree>]>>,
+    /// `$`
+    root: Rc<str>,
     frames: usize,
     out: String,
 }
 
+/// How many texts of `tpl` are remembered.
+const MAX_PARSED: usize = 1000;
+
 impl<'m> Executor<'m> {
     pub(crate) fn new(machine: Machine<'m>) -> Self {
-        Self { machine, scopes: vec![HashMap::new()], included: HashMap::new(), frames: 0, out: String::new() }
+        Self {
+            machine,
+            scopes: vec![HashMap::new()],
+            included: HashMap::new(),
+            parsed: HashMap::new(),
+            root: "$".into(),
+            frames: 0,
+            out: String::new(),
+        }
     }
 
     /// Adds trees; one that prints nothing does not replace another.
@@ -143,23 +161,25 @@ impl<'m> Executor<'m> {
     }
 
     fn run(&mut self, tree: &Tree, dot: &Typed) -> Ran<()> {
-        let mut frame = Frame { tree, variables: vec![("$".into(), dot.clone())], at: At::Nothing };
+        let mut frame = Frame { tree, variables: vec![(self.root.clone(), dot.clone())], at: At::Nothing };
         self.walk(&mut frame, dot, &tree.root)?;
         Ok(())
     }
 
     /// `include`
     pub(crate) fn include(&mut self, name: &str, data: &Value) -> Result<String, Fault> {
-        let key: Rc<str> = name.into();
-        let times = self.included.entry(key.clone()).or_insert(0);
-        if *times > MAX_INCLUDES {
-            return Err(
-                format!("rendering template has a nested reference name: {name}: unable to execute template").into()
-            );
+        match self.included.get_mut(name) {
+            Some(times) if *times > MAX_INCLUDES => {
+                return Err(format!(
+                    "rendering template has a nested reference name: {name}: unable to execute template"
+                )
+                .into());
+            }
+            Some(times) => *times += 1,
+            None => drop(self.included.insert(name.into(), 1)),
         }
-        *times += 1;
         let printed = self.execute(name, data);
-        if let Some(times) = self.included.get_mut(&key) {
+        if let Some(times) = self.included.get_mut(name) {
             *times -= 1;
         }
         printed
@@ -167,26 +187,31 @@ impl<'m> Executor<'m> {
 
     /// `tpl`
     pub(crate) fn tpl(&mut self, text: &str, data: &Value) -> Result<String, Fault> {
-        const NAME: &str = "gotpl";
-        let quoted = || print::quote(text.as_bytes());
-        let trees =
-            super::parse::parse(NAME, text).map_err(|error| format!("cannot parse template {}: {error}", quoted()))?;
-        let own = trees.iter().position(|tree| *tree.name == *NAME);
-        let mut scope: HashMap<Rc<str>, Rc<Tree>> = HashMap::new();
-        let mut main = None;
-        for (index, tree) in trees.into_iter().enumerate() {
-            let tree = Rc::new(tree);
-            if Some(index) == own {
-                main = Some(tree.clone());
-            }
-            scope.insert(tree.name.clone(), tree);
+        // Without actions there is nothing to execute.
+        if !text.contains("{{") {
+            return Ok(text.replace("<no value>", ""));
         }
-        let Some(main) = main else { return Ok(String::new()) };
+        let quoted = || print::quote(text.as_bytes());
+        let trees = self.parsed(text).map_err(|error| format!("cannot parse template {}: {error}", quoted()))?;
+        let Some(main) = trees.iter().find(|tree| *tree.name == *TPL).cloned() else { return Ok(String::new()) };
+        let scope = trees.iter().map(|tree| (tree.name.clone(), tree.clone())).collect();
         self.scopes.push(scope);
         let printed = self.execute_tree(&main, data);
         self.scopes.pop();
         let within = |inner| Fault::Within(format!("error during tpl function execution for {}: ", quoted()), inner);
         Ok(printed.map_err(within)?.replace("<no value>", ""))
+    }
+
+    /// The trees of a text for `tpl`, which many templates give it again and again.
+    fn parsed(&mut self, text: &str) -> Result<Rc<[Rc<Tree>]>, super::ParseError> {
+        if let Some(trees) = self.parsed.get(text) {
+            return Ok(trees.clone());
+        }
+        let trees: Rc<[Rc<Tree>]> = super::parse::parse(TPL, text)?.into_iter().map(Rc::new).collect();
+        if self.parsed.len() < MAX_PARSED {
+            self.parsed.insert(text.into(), trees.clone());
+        }
+        Ok(trees)
     }
 
     fn deeper<'t, T>(

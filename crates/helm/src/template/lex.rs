@@ -1,7 +1,5 @@
 //! Cuts template text into tokens, as Go's text/template does.
 
-use std::rc::Rc;
-
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -77,19 +75,19 @@ impl Kind {
 }
 
 /// One token: its text, where it begins, and on which line.
-#[derive(Debug, Clone)]
-pub(super) struct Token {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token<'a> {
     pub(super) kind: Kind,
-    pub(super) text: Rc<str>,
+    pub(super) text: &'a str,
     pub(super) position: usize,
     pub(super) line: usize,
 }
 
-impl std::fmt::Display for Token {
+impl std::fmt::Display for Token<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.kind {
             Kind::Eof => f.write_str("EOF"),
-            Kind::Error => f.write_str(&self.text),
+            Kind::Error => f.write_str(self.text),
             kind if kind.is_keyword() => write!(f, "<{}>", self.text),
             _ if self.text.chars().count() > 10 => {
                 let shown: String = self.text.chars().take(10).collect();
@@ -102,14 +100,15 @@ impl std::fmt::Display for Token {
 
 const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 
-/// All tokens of `text`; an error is the last.
-pub(super) fn tokens(text: &str) -> Vec<Token> {
+/// All tokens of `text`. If something is wrong, the last is an error, and what is wrong comes with it.
+pub(super) fn tokens(text: &str) -> (Vec<Token<'_>>, String) {
     let mut lexer = Lexer { text, position: 0, start: 0, line: 1, counted: 0, parens: 0, tokens: Vec::new() };
-    if let Err(message) = lexer.run() {
+    let complaint = lexer.run().err().unwrap_or_default();
+    if !complaint.is_empty() {
         let line = lexer.line_at(lexer.start);
-        lexer.tokens.push(Token { kind: Kind::Error, text: message.into(), position: lexer.start, line });
+        lexer.tokens.push(Token { kind: Kind::Error, text: "", position: lexer.start, line });
     }
-    lexer.tokens
+    (lexer.tokens, complaint)
 }
 
 struct Lexer<'a> {
@@ -119,7 +118,7 @@ struct Lexer<'a> {
     line: usize,
     counted: usize,
     parens: usize,
-    tokens: Vec<Token>,
+    tokens: Vec<Token<'a>>,
 }
 
 impl<'a> Lexer<'a> {
@@ -173,7 +172,7 @@ impl<'a> Lexer<'a> {
 
     fn emit(&mut self, kind: Kind) {
         let line = self.line_at(self.start);
-        let text = self.slice(self.start, self.position).into();
+        let text = self.slice(self.start, self.position);
         self.tokens.push(Token { kind, text, position: self.start, line });
         self.start = self.position;
     }

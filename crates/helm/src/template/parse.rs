@@ -26,8 +26,10 @@ impl std::fmt::Display for ParseError {
 /// All trees of a text: what it defines, and itself.
 pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<Tree>, ParseError> {
     let source = Rc::new(Source { name: name.to_owned(), text: text.to_owned() });
+    let (tokens, complaint) = tokens(text);
     let mut parser = Parser {
-        tokens: tokens(text),
+        tokens,
+        complaint,
         next: 0,
         furthest: 0,
         source: source.clone(),
@@ -72,8 +74,10 @@ enum Statement {
     Ending(Ending),
 }
 
-struct Parser {
-    tokens: Vec<Token>,
+struct Parser<'a> {
+    tokens: Vec<Token<'a>>,
+    /// What the error among the tokens says.
+    complaint: String,
     next: usize,
     /// The last token that was looked at: errors name its line.
     furthest: usize,
@@ -85,55 +89,55 @@ struct Parser {
     trees: Vec<Tree>,
 }
 
-impl Parser {
+impl<'a> Parser<'a> {
     fn error(&self, message: String) -> ParseError {
         let line = self.tokens.get(self.furthest).or(self.tokens.last()).map_or(1, |token| token.line);
         ParseError { location: format!("{}:{line}", self.source.name), message }
     }
 
-    fn token(&mut self, index: usize) -> Token {
+    fn token(&mut self, index: usize) -> Token<'a> {
         self.furthest = self.furthest.max(index.min(self.tokens.len().saturating_sub(1)));
-        let last = || Token { kind: Kind::Eof, text: "".into(), position: self.source.text.len(), line: 1 };
-        self.tokens.get(index).or(self.tokens.last()).cloned().unwrap_or_else(last)
+        let last = || Token { kind: Kind::Eof, text: "", position: self.source.text.len(), line: 1 };
+        self.tokens.get(index).or(self.tokens.last()).copied().unwrap_or_else(last)
     }
 
-    fn peek(&mut self) -> Token {
+    fn peek(&mut self) -> Token<'a> {
         self.token(self.next)
     }
 
-    fn take(&mut self) -> Token {
+    fn take(&mut self) -> Token<'a> {
         let token = self.token(self.next);
         self.next += 1;
         token
     }
 
-    fn peek_non_space(&mut self) -> Token {
+    fn peek_non_space(&mut self) -> Token<'a> {
         while self.peek().kind == Kind::Space {
             self.next += 1;
         }
         self.peek()
     }
 
-    fn take_non_space(&mut self) -> Token {
+    fn take_non_space(&mut self) -> Token<'a> {
         self.peek_non_space();
         self.take()
     }
 
-    fn expect(&mut self, kind: Kind, context: &str) -> Parsed<Token> {
+    fn expect(&mut self, kind: Kind, context: &str) -> Parsed<Token<'a>> {
         let token = self.take_non_space();
         if token.kind == kind { Ok(token) } else { Err(self.unexpected(&token, context)) }
     }
 
-    fn unexpected(&self, token: &Token, context: &str) -> String {
+    fn unexpected(&self, token: &Token<'_>, context: &str) -> String {
         if token.kind != Kind::Error {
             return format!("unexpected {token} in {context}");
         }
         if self.action_line == 0 || self.action_line == token.line {
-            return token.text.to_string();
+            return self.complaint.clone();
         }
         let begun = format!(" started at {}:{}", self.source.name, self.action_line);
-        let action = if token.text.ends_with(" action") { "" } else { " in action" };
-        format!("{}{action}{begun}", token.text)
+        let action = if self.complaint.ends_with(" action") { "" } else { " in action" };
+        format!("{}{action}{begun}", self.complaint)
     }
 
     fn deeper<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
@@ -198,9 +202,9 @@ impl Parser {
         if ending == Ending::End { Ok(root) } else { Err(format!("unexpected {ending} in {context}")) }
     }
 
-    fn template_name(&mut self, token: &Token, context: &str) -> Parsed<Rc<str>> {
+    fn template_name(&mut self, token: &Token<'_>, context: &str) -> Parsed<Rc<str>> {
         match token.kind {
-            Kind::String | Kind::RawString => Ok(constant::unquote(&token.text)?.into()),
+            Kind::String | Kind::RawString => Ok(constant::unquote(token.text)?.into()),
             _ => Err(self.unexpected(token, context)),
         }
     }
@@ -219,7 +223,7 @@ impl Parser {
     fn statement(&mut self) -> Parsed<Statement> {
         let token = self.take_non_space();
         match token.kind {
-            Kind::Text => Ok(Statement::Node(Node::Text(token.text))),
+            Kind::Text => Ok(Statement::Node(Node::Text(token.text.into()))),
             Kind::LeftDelim => {
                 self.action_line = token.line;
                 let statement = self.action()?;
@@ -369,14 +373,14 @@ impl Parser {
         let next = self.peek_non_space();
         match next.kind {
             Kind::Assign | Kind::Declare => pipe.assigns = next.kind == Kind::Assign,
-            Kind::Char if &*next.text == "," => {}
+            Kind::Char if next.text == "," => {}
             _ => {
                 self.next = begun;
                 return Ok(false);
             }
         }
         self.next += 1;
-        let name = variable.text;
+        let name: Rc<str> = variable.text.into();
         pipe.variables.push(name.clone());
         self.variables.push(name);
         if next.kind != Kind::Char {
@@ -444,25 +448,26 @@ impl Parser {
         let kind = match token.kind {
             Kind::Identifier => {
                 let undefined = || format!("function {} not defined", super::print::quote(token.text.as_bytes()));
-                OperandKind::Function(functions::find(&token.text).ok_or_else(undefined)?)
+                OperandKind::Function(functions::find(token.text).ok_or_else(undefined)?)
             }
             Kind::Dot => OperandKind::Dot,
             Kind::Nil => OperandKind::Nil,
             Kind::Variable => {
-                if !self.variables.contains(&token.text) {
+                let known = self.variables.iter().find(|name| ***name == *token.text);
+                let Some(known) = known else {
                     return Err(format!("undefined variable {}", super::print::quote(token.text.as_bytes())));
-                }
-                OperandKind::Variable(token.text.clone(), Vec::new())
+                };
+                OperandKind::Variable(known.clone(), Vec::new())
             }
             Kind::Field => OperandKind::Field(vec![token.text.trim_start_matches('.').into()]),
-            Kind::Bool => OperandKind::Bool(&*token.text == "true"),
-            Kind::CharConstant | Kind::Number => OperandKind::Number(constant::number(&token.text)?),
+            Kind::Bool => OperandKind::Bool(token.text == "true"),
+            Kind::CharConstant | Kind::Number => OperandKind::Number(constant::number(token.text)?),
             Kind::LeftParen => {
                 let pipe = self.deeper(|parser| parser.pipeline("parenthesized pipeline", Kind::RightParen))?;
                 OperandKind::Pipe(Box::new(pipe))
             }
             Kind::String | Kind::RawString => {
-                let text = constant::unquote(&token.text)?.into();
+                let text = constant::unquote(token.text)?.into();
                 OperandKind::Text { quoted: token.text.to_string(), text }
             }
             _ => {

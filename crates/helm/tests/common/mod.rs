@@ -81,3 +81,47 @@ pub(crate) fn capabilities() -> Capabilities {
 pub(crate) fn tests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
+
+/// A chart in a text: a line `==== name | arguments`, then files as `-- path --`.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) files: Vec<(String, String)>,
+}
+
+/// What a chart without a `Chart.yaml` has.
+const PLAIN: &str = "apiVersion: v2\nname: c\nversion: 1.0.0\n";
+
+/// The charts of a text.
+pub(crate) fn charts(text: &str) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    for line in text.lines() {
+        if let Some(title) = line.strip_prefix("==== ") {
+            let (name, args) = title.split_once(" | ").unwrap_or((title, ""));
+            let args = args.split_whitespace().map(str::to_owned).collect();
+            cases.push(Case { name: name.to_owned(), args, files: Vec::new() });
+        } else if let Some(name) = line.strip_prefix("-- ").and_then(|rest| rest.strip_suffix(" --")) {
+            cases.last_mut().unwrap().files.push((name.to_owned(), String::new()));
+        } else if let Some((_, content)) = cases.last_mut().and_then(|case| case.files.last_mut()) {
+            content.push_str(line);
+            content.push('\n');
+        }
+    }
+    for case in &mut cases {
+        if !case.files.iter().any(|(name, _)| name == "Chart.yaml") {
+            case.files.push(("Chart.yaml".to_owned(), PLAIN.to_owned()));
+        }
+    }
+    cases
+}
+
+impl Case {
+    /// Writes the chart into a folder.
+    pub(crate) fn write(&self, folder: &Path) {
+        for (name, content) in &self.files {
+            let path = folder.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+    }
+}

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::MANAGER;
 
-/// A kind that is not served by then is not served.
+/// An API that has not said by then whether it serves a kind does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 type Listener = Box<dyn Fn(&DynamicObject) + Send + Sync>;
@@ -53,7 +53,7 @@ impl Externals {
     ) -> Result<Option<Arc<DynamicObject>>, Failure> {
         let kind = kind(reference)?;
         let watched = self.watched(&kind);
-        if tokio::time::timeout(PATIENCE, watched.synced()).await.is_err() {
+        if !tokio::time::timeout(PATIENCE, watched.is_served()).await.unwrap_or(false) {
             let message = format!("{} {} is not served", kind.api_version, kind.kind);
             return Err(Failure::new(Retry::Backoff, "KindMissing", message));
         }

@@ -3,16 +3,18 @@
 //! ```text
 //!   Cluster ──owns──▶ control plane, infrastructure        KubeadmConfig ─▶ Secret with what the machine boots
 //!   MachineDeployment ─▶ MachineSet ─▶ Machine ──clones──▶ ┤
-//!                MachineHealthCheck ─┘ (deletes)           infrastructure machine ─▶ Node of the tenant
+//!    KubeadmControlPlane ──────────┘                       infrastructure machine ─▶ Node of the tenant
+//!    MachineHealthCheck (gives machines up; their owners replace them)
 //! ```
 //!
 //! Each controller is a pure planner and a shell that reads, lets it decide, and writes. Kinds of providers are known by
 //! their references alone (`external`), and tenants by the kubeconfigs in Cluster API's Secrets, so that any provider can
-//! stand beside this. Control planes on machines of their own (KubeadmControlPlane) are not made here.
+//! stand beside this.
 
-mod bootstrap;
+pub(crate) mod bootstrap;
 mod cluster;
 pub(crate) mod conditions;
+mod control_plane;
 mod deployment;
 mod external;
 mod health_check;
@@ -59,5 +61,6 @@ async fn run(world: Arc<World>, metrics: Metrics) {
         serve(machine::Machines::new(&world), &metrics),
         serve(bootstrap::Configs::new(&world), &metrics),
         serve(health_check::Checks::new(&world), &metrics),
+        serve(control_plane::ControlPlanes::new(&world), &metrics),
     );
 }

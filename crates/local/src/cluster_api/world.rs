@@ -1,13 +1,15 @@
 //! What all controllers of Cluster API's kinds read and write.
 
 use capi::bootstrap::KubeadmConfig;
+use capi::controlplane::KubeadmControlPlane;
 use capi::core::{Cluster, Machine, MachineDeployment, MachineHealthCheck, MachineSet};
 use capi::names::annotations::PAUSED;
+use capi::names::secrets;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource, ResourceExt};
 use runtime::events::Recorder;
-use runtime::{Clock, Key, Watches};
+use runtime::{Clock, Key, Watched, Watches};
 
 use super::MANAGER;
 use super::external::Externals;
@@ -20,6 +22,7 @@ pub(super) struct World {
     pub(super) sets: Objects<MachineSet>,
     pub(super) machines: Objects<Machine>,
     pub(super) checks: Objects<MachineHealthCheck>,
+    pub(super) control_planes: Objects<KubeadmControlPlane>,
     pub(super) configs: Objects<KubeadmConfig>,
     pub(super) secrets: Objects<Secret>,
     pub(super) externals: Externals,
@@ -37,10 +40,10 @@ impl World {
             sets: Objects::watch(watches, MANAGER),
             machines: Objects::watch(watches, MANAGER),
             checks: Objects::watch(watches, MANAGER),
+            control_planes: Objects::watch(watches, MANAGER),
             configs: Objects::watch(watches, MANAGER),
             secrets: Objects::watch(watches, MANAGER),
-            // On its own: whoever waits for all kinds must not wait for one that is not served.
-            externals: Externals::new(Watches::new(watches.client().clone())),
+            externals: Externals::new(watches.clone()),
             tenants,
             events: Recorder::new(watches.client().clone(), clock.clone()),
             clock,
@@ -55,6 +58,7 @@ impl World {
             self.sets.synced(),
             self.machines.synced(),
             self.checks.synced(),
+            self.control_planes.synced(),
             self.configs.synced(),
             self.secrets.synced(),
         );
@@ -75,6 +79,25 @@ impl World {
     pub(super) fn cluster(&self, namespace: &str, name: &str) -> Option<std::sync::Arc<Cluster>> {
         self.clusters.get(&Key::new(namespace, name))
     }
+}
+
+/// The objects that belong to a Cluster, by the field that names it.
+pub(super) fn of_cluster<K: Resource + Clone + 'static>(
+    objects: &Watched<K>,
+    cluster: &Cluster,
+    name_in: impl Fn(&K) -> &String,
+) -> Vec<Key> {
+    let name = cluster.name_any();
+    let here = objects.in_namespace(&cluster.namespace().unwrap_or_default());
+    here.iter().filter(|object| *name_in(object) == name).map(|object| Key::of(&**object)).collect()
+}
+
+/// The Cluster whose kubeconfig or authority a Secret of this name is.
+pub(crate) fn cluster_of_secret(secret: &Secret) -> Option<Key> {
+    let name = secret.name_any();
+    let cluster = [secrets::kubeconfig(""), secrets::authority("")];
+    let cluster = cluster.iter().find_map(|suffix| name.strip_suffix(suffix.as_str()))?;
+    Some(Key::new(secret.namespace().unwrap_or_default(), cluster))
 }
 
 /// Whether everybody was told to keep off an object or its Cluster.

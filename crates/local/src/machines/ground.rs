@@ -1,31 +1,50 @@
 //! The ground clusters stand on: there at once.
 
+use std::sync::Arc;
+
+use capi::controlplane::KubeadmControlPlane;
+use capi::core::Cluster;
 use capi::infrastructure::Provisioned;
 use capi::names::annotations::MANAGED_BY;
-use kube::ResourceExt;
-use runtime::{Failure, Key, Next, Queue, Reconcile, Watches};
+use kube::{Resource, ResourceExt};
+use runtime::{Failure, Key, Next, Queue, Reconcile, Watched, Watches};
+use serde_json::{Value, json};
 
 use super::MANAGER;
+use super::control_plane::ControlPlanes;
 use super::providers::ClusterKind;
+use crate::cluster_api::world::{is_leaving, is_paused};
 use crate::controller::Controller;
 use crate::objects::Objects;
 
 /// The controller of one kind of infrastructure of clusters.
 pub(super) struct Grounds<K> {
     objects: Objects<K>,
+    clusters: Watched<Cluster>,
+    planes: Arc<ControlPlanes>,
 }
 
 impl<K: ClusterKind> Grounds<K> {
-    pub(super) fn new(watches: &Watches) -> Self {
-        Self { objects: Objects::watch(watches, MANAGER) }
+    pub(super) fn new(watches: &Watches, planes: Arc<ControlPlanes>) -> Self {
+        Self { objects: Objects::watch(watches, MANAGER), clusters: watches.of(), planes }
     }
 }
 
 impl<K: ClusterKind> Reconcile for Grounds<K> {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let Some(object) = self.objects.get(key) else { return Ok(Next::Rest) };
-        // Somebody else fills it in.
-        if object.annotations().contains_key(MANAGED_BY) || object.meta().deletion_timestamp.is_some() {
+        let cluster = Key::of_controller::<Cluster>(&*object).and_then(|key| self.clusters.get(&key));
+        let is_others = object.annotations().contains_key(MANAGED_BY);
+        if is_others || is_leaving(&*object) || is_paused(&*object, cluster.as_deref()) {
+            return Ok(Next::Rest);
+        }
+        // Machines that carry their control plane are found by an address of the data centre.
+        if cluster.is_some_and(|cluster| carries_itself(&cluster))
+            && !has_endpoint(&*object)
+            && let Some((host, port)) = self.planes.reserve()?
+        {
+            let endpoint = json!({"spec": {"controlPlaneEndpoint": {"host": host, "port": port}}});
+            self.objects.patch(&object, endpoint).await?;
             return Ok(Next::Rest);
         }
         let mut told = K::clone(&object);
@@ -39,10 +58,26 @@ impl<K: ClusterKind> Reconcile for Grounds<K> {
     }
 }
 
+fn carries_itself(cluster: &Cluster) -> bool {
+    let kind = cluster.spec.control_plane_ref.as_ref().and_then(|reference| reference.kind.as_deref());
+    kind == Some(&*KubeadmControlPlane::kind(&()))
+}
+
+fn has_endpoint<K: ClusterKind>(object: &K) -> bool {
+    let host = json!(object).pointer("/spec/controlPlaneEndpoint/host").and_then(Value::as_str).map(str::to_owned);
+    host.is_some_and(|host| !host.is_empty())
+}
+
 impl<K: ClusterKind> Controller for Grounds<K> {
     const NAME: &'static str = K::CONTROLLER;
 
     fn subscribe(&self, queue: &Queue) {
         self.objects.queue_each(queue);
+        let objects = self.objects.clone();
+        self.clusters.queue_mapped(queue, move |cluster| {
+            let name = cluster.spec.infrastructure_ref.as_ref().and_then(|reference| reference.name.clone());
+            let key = name.map(|name| Key::new(cluster.namespace().unwrap_or_default(), name));
+            key.filter(|key| objects.get(key).is_some())
+        });
     }
 }

@@ -4,22 +4,26 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{CertificateSigningRequest, CertificateSigningRequestSpec};
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
-use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
 use kube::config::{AuthInfo, Kubeconfig};
 use kube::{Api, Client, Config};
 use pki::{Certificate, KeySource, SigningRequest, Subject, SystemKeys};
 use runtime::{Failure, Retry};
 use serde_json::json;
 
-use super::bootstrap_data::Join;
+use super::bootstrap_data::{Carried, Join};
 use super::node::{self, NodeShape};
 
 /// A tenant that does not take a connection in this time is not there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// As long as it takes to register one Node.
+const BEGINNING: SignedDuration = SignedDuration::from_mins(10);
+/// A Node is removed in milliseconds where somebody answers.
+const LEFT_WITHIN: Duration = Duration::from_secs(5);
 /// A request that nobody has signed by then is made again later.
 const SIGNED_WITHIN: Duration = Duration::from_secs(20);
 
@@ -39,6 +43,41 @@ pub(super) async fn join(way: &Join, shape: &NodeShape, now: Timestamp) -> Resul
         ..AuthInfo::default()
     };
     register(&client(way, &authorities, own)?, shape, now).await
+}
+
+/// Makes a machine that carries the control plane a node of it: who has the keys of a cluster needs nobody to let it in.
+pub(super) async fn begin(way: &Join, carried: &Carried, shape: &NodeShape, now: Timestamp) -> Result<(), Failure> {
+    let keys = carried.keys().ok_or_else(|| failed("the machine boots without the keys of its cluster"))?;
+    let unusable = |error: pki::PkiError| failed("the keys of the cluster are damaged").caused_by(error);
+    let authorities = Certificate::all_from_pem(&keys.ca_certificate).map_err(unusable)?;
+    let authority = pki::Authority::from_pem(&keys.ca_certificate, keys.ca_key.expose()).map_err(unusable)?;
+    let subject = Subject::named("kubernetes-admin").organization("system:masters");
+    let profile = pki::ClientProfile { subject, validity: pki::validity_from(now, BEGINNING) };
+    let leaf = authority.issue_client(&profile, &SystemKeys).map_err(unusable)?;
+    let own = AuthInfo {
+        client_certificate_data: Some(STANDARD.encode(leaf.certificate_pem())),
+        client_key_data: Some(STANDARD.encode(leaf.key_pem().expose()).into()),
+        ..AuthInfo::default()
+    };
+    register(&client(way, &authorities, own)?, shape, now).await
+}
+
+/// Removes the Node of a machine, if it is that machine's.
+pub(super) async fn leave(client: &Client, name: &str, provider_id: &str) -> Result<(), Failure> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let leaving = async {
+        let Some(node) = nodes.get_opt(name).await? else { return Ok(()) };
+        if node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) != Some(provider_id) {
+            return Ok(());
+        }
+        let own = Preconditions { uid: node.metadata.uid, resource_version: None };
+        match nodes.delete(name, &DeleteParams::default().preconditions(own)).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    };
+    tokio::time::timeout(LEFT_WITHIN, leaving).await.map_err(|_| failed("the tenant does not answer"))?
 }
 
 /// The authorities that the tenant publishes, if they are those the machine was told to trust.

@@ -1,6 +1,6 @@
 //! All simulated kubelets: their leases, their status, and the pods on them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +43,8 @@ struct Shared {
     metrics: Metrics,
     pod_delay: Duration,
     slots: u64,
-    fleets: Mutex<HashMap<Key, Fleet>>,
+    /// Ordered, so that those of a namespace are together.
+    fleets: Mutex<BTreeMap<Key, Fleet>>,
     /// There is somebody to keep alive.
     begun: Notify,
 }
@@ -118,12 +119,17 @@ impl Kubelets {
     }
 
     /// Ends the kubelet of a machine that is switched off.
-    pub(super) fn stop(&self, name: &str, provider_id: &str) {
-        self.shared.fleets.lock().retain(|_, fleet| {
+    pub(super) fn stop(&self, namespace: &str, name: &str, provider_id: &str) {
+        let mut fleets = self.shared.fleets.lock();
+        let here = fleets.range(Key::new(namespace, "")..).take_while(|(cluster, _)| cluster.namespace == namespace);
+        let emptied = here.filter_map(|(cluster, fleet)| {
             let mut nodes = fleet.nodes.lock();
-            nodes.retain(|known, kubelet| known != name || kubelet.shape.provider_id != provider_id);
-            !nodes.is_empty()
+            let is_here = nodes.get(name).is_some_and(|kubelet| kubelet.shape.provider_id == provider_id);
+            (is_here && nodes.remove(name).is_some() && nodes.is_empty()).then(|| cluster.clone())
         });
+        for cluster in emptied.collect::<Vec<_>>() {
+            fleets.remove(&cluster);
+        }
     }
 
     fn fleet(&self, tenant: &Arc<Tenant>) -> Fleet {

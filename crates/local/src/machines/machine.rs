@@ -4,26 +4,32 @@ use std::sync::Arc;
 
 use capi::core::{Cluster, Machine};
 use capi::names::finalizers::LOCAL_MACHINE;
-use capi::names::{annotations, secrets};
-use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Secret;
+use capi::names::{annotations, labels, secrets};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::{Secret, Taint};
 use kube::{Resource, ResourceExt};
 use parking_lot::Mutex;
 use runtime::{Clock, Failure, Key, Next, Queue, Reconcile, Retry, Watched, Watches};
 use serde_json::json;
 
-use super::bootstrap_data::{self, Join};
+use super::bootstrap_data::{self, Carried, Join};
+use super::control_plane::ControlPlanes;
 use super::kubelets::Kubelets;
 use super::node::NodeShape;
 use super::plan::{self, Fault, Observed, Step, plan};
 use super::providers::MachineKind;
 use super::{Delays, MANAGER, Settings, join};
 use crate::addresses::Pool;
-use crate::cluster_api::world::{held, is_leaving, is_paused, released};
+use crate::cluster_api::world::{cluster_of_secret, held, is_leaving, is_paused, released};
 use crate::controller::Controller;
 use crate::objects::Objects;
 use crate::tenants::Tenants;
 use crate::workloads::rounding::until;
+
+/// What kubeadm marks nodes with that carry a control plane.
+const CONTROL_PLANE_ROLE: &str = "node-role.kubernetes.io/control-plane";
+/// How long a tenant that does not answer is asked to remove the Node of a machine that goes.
+const LEFT_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 
 /// What machines of all kinds share.
 pub(super) struct DataCentre {
@@ -32,6 +38,7 @@ pub(super) struct DataCentre {
     secrets: Watched<Secret>,
     tenants: Tenants,
     kubelets: Kubelets,
+    planes: Arc<ControlPlanes>,
     addresses: Mutex<Pool>,
     settings: Settings,
     clock: Clock,
@@ -47,7 +54,13 @@ impl DataCentre {
     ) -> Self {
         let addresses = Mutex::new(Pool::new(settings.addresses));
         let (owners, clusters, secrets) = (watches.of(), watches.of(), watches.of());
-        Self { owners, clusters, secrets, tenants, kubelets, addresses, settings, clock }
+        let planes = Arc::new(ControlPlanes::new(settings.hosts.clone(), Clock::clone(&clock)));
+        Self { owners, clusters, secrets, tenants, kubelets, planes, addresses, settings, clock }
+    }
+
+    /// The control planes that machines carry.
+    pub(super) fn planes(&self) -> Arc<ControlPlanes> {
+        Arc::clone(&self.planes)
     }
 
     pub(super) async fn synced(&self) {
@@ -133,24 +146,80 @@ impl<K: MachineKind> Machines<K> {
                 };
                 let way = belonging.data.as_deref().and_then(bootstrap_data::read).ok_or_else(unreadable)?;
                 let shape = shape(&object, belonging, &way);
-                join::join(&way, &shape, now).await?;
+                match &way.carries {
+                    Some(carried) => {
+                        self.carry(&name, belonging, carried).await?;
+                        join::begin(&way, carried, &shape, now).await?;
+                    }
+                    None => join::join(&way, &shape, now).await?,
+                }
                 let status = object.status().cloned().unwrap_or_default();
                 self.report(object, plan::joined(&status, now)).await
             }
             Step::Run => {
                 let Some(cluster) = &belonging.cluster else { return Ok(object) };
                 let way = belonging.data.as_deref().and_then(bootstrap_data::read).unwrap_or_default();
+                if let Some(carried) = &way.carries {
+                    self.carry(&name, belonging, carried).await?;
+                }
                 let is_dead = self.fault(&object) == Some(Fault::Dead);
                 centre.kubelets.run(&Key::of(&**cluster), shape(&object, belonging, &way), is_dead).await?;
                 Ok(object)
             }
             Step::Stop => {
-                centre.kubelets.stop(&name, object.provider_id().unwrap_or_default());
+                let namespace = object.namespace().unwrap_or_default();
+                centre.kubelets.stop(&namespace, &name, object.provider_id().unwrap_or_default());
+                self.put_down(belonging).await?;
+                Ok(object)
+            }
+            Step::Leave => {
+                self.leave(&object, belonging, now).await?;
                 Ok(object)
             }
             Step::Release => {
                 self.objects.patch(&object, json!({"metadata": {"finalizers": released(&object, LOCAL_MACHINE)}})).await
             }
+        }
+    }
+
+    /// Lets a machine carry the control plane of its cluster.
+    async fn carry(&self, name: &str, belonging: &Belonging, carried: &Carried) -> Result<(), Failure> {
+        let Some((cluster, owner)) = belonging.cluster.as_ref().zip(belonging.owner.as_ref()) else { return Ok(()) };
+        let version = owner.spec.version.clone().unwrap_or_default();
+        self.centre.planes.carry(cluster, name, carried, &version).await
+    }
+
+    /// Ends what a machine carried. The last one of a cluster that goes takes its data along.
+    async fn put_down(&self, belonging: &Belonging) -> Result<(), Failure> {
+        let Some((cluster, owner)) = belonging.cluster.as_ref().zip(belonging.owner.as_ref()) else { return Ok(()) };
+        if !owner.labels().contains_key(labels::CONTROL_PLANE) {
+            return Ok(());
+        }
+        let (planes, key) = (&self.centre.planes, Key::of(&**cluster));
+        planes.stop(&key, &owner.name_any()).await;
+        let others = self.centre.owners.in_namespace(&key.namespace);
+        let is_last = !others.iter().any(|other| {
+            other.spec.cluster_name == key.name
+                && other.labels().contains_key(labels::CONTROL_PLANE)
+                && other.uid() != owner.uid()
+        });
+        if is_last && is_leaving(&**cluster) { planes.forget(cluster).await } else { Ok(()) }
+    }
+
+    /// Removes the Node of a machine whose join was cut short. A tenant that does not answer is not asked forever.
+    async fn leave(&self, object: &K, belonging: &Belonging, now: Timestamp) -> Result<(), Failure> {
+        let Some(cluster) = belonging.cluster.as_ref().filter(|cluster| !is_leaving(&***cluster)) else {
+            return Ok(());
+        };
+        let Some(tenant) = self.centre.tenants.get(&Key::of(&**cluster)).await? else { return Ok(()) };
+        let left = join::leave(&tenant.client, &object.name_any(), object.provider_id().unwrap_or_default()).await;
+        let asked = object.meta().deletion_timestamp.as_ref().map_or(now, |time| time.0);
+        match left {
+            Err(failure) if now.duration_since(asked) > LEFT_WITHIN => {
+                tracing::warn!(machine = object.name_any(), error = %failure.chain(), "a node may stay behind");
+                Ok(())
+            }
+            outcome => outcome,
         }
     }
 
@@ -170,6 +239,12 @@ fn address<K: MachineKind>(object: &K) -> Option<std::net::IpAddr> {
 }
 
 fn shape<K: MachineKind>(object: &K, belonging: &Belonging, way: &Join) -> NodeShape {
+    let (mut labels, mut taints) = (way.labels.clone(), way.taints.clone());
+    if way.carries.is_some() {
+        labels.insert(CONTROL_PLANE_ROLE.to_owned(), String::new());
+        let effect = "NoSchedule".to_owned();
+        taints.push(Taint { key: CONTROL_PLANE_ROLE.to_owned(), effect, ..Taint::default() });
+    }
     NodeShape {
         name: object.name_any(),
         provider_id: object.provider_id().unwrap_or_default().to_owned(),
@@ -177,8 +252,8 @@ fn shape<K: MachineKind>(object: &K, belonging: &Belonging, way: &Join) -> NodeS
         version: belonging.owner.as_ref().and_then(|owner| owner.spec.version.clone()).unwrap_or_default(),
         os: object.os(),
         capacity: object.capacity(),
-        labels: way.labels.clone(),
-        taints: way.taints.clone(),
+        labels,
+        taints,
     }
 }
 
@@ -235,6 +310,23 @@ impl<K: MachineKind> Controller for Machines<K> {
             let key = Key::new(machine.namespace().unwrap_or_default(), name);
             objects.get(&key).filter(|_| is_of::<K>(machine)).map(|_| key)
         });
+        let (objects, owners) = (self.objects.clone(), self.centre.owners.clone());
+        self.centre.clusters.queue_mapped(queue, move |cluster| {
+            let name = cluster.name_any();
+            let here = owners.in_namespace(&cluster.namespace().unwrap_or_default());
+            known(&objects, here.iter().filter(|machine| machine.spec.cluster_name == name))
+        });
+        // What a machine boots, and the way to the cluster it has joined.
+        let (objects, owners) = (self.objects.clone(), self.centre.owners.clone());
+        self.centre.secrets.queue_mapped(queue, move |secret| {
+            let (name, cluster) = (secret.name_any(), cluster_of_secret(secret).map(|key| key.name));
+            let here = owners.in_namespace(&secret.namespace().unwrap_or_default());
+            let waits = |machine: &&Arc<Machine>| {
+                machine.spec.bootstrap.data_secret_name.as_ref() == Some(&name)
+                    || cluster.as_ref() == Some(&machine.spec.cluster_name)
+            };
+            known(&objects, here.iter().filter(waits))
+        });
         let (objects, queued) = (self.objects.clone(), queue.clone());
         // Nodes have the names of their machines.
         self.centre.tenants.on_node(move |cluster, node| {
@@ -244,6 +336,14 @@ impl<K: MachineKind> Controller for Machines<K> {
             }
         });
     }
+}
+
+/// What stands for these machines here.
+fn known<'a, K: MachineKind>(objects: &Watched<K>, machines: impl Iterator<Item = &'a Arc<Machine>>) -> Vec<Key> {
+    let of_kind = machines.filter(|machine| is_of::<K>(machine));
+    let names =
+        of_kind.filter_map(|machine| Some((machine.namespace()?, machine.spec.infrastructure_ref.name.clone()?)));
+    names.map(|(namespace, name)| Key::new(namespace, name)).filter(|key| objects.get(key).is_some()).collect()
 }
 
 fn is_of<K: Resource<DynamicType = ()>>(machine: &Machine) -> bool {

@@ -6,9 +6,9 @@ use std::sync::{Arc, Weak};
 
 use ipnet::{IpAddrRange, IpNet, Ipv4AddrRange, Ipv6AddrRange};
 use k8s_openapi::api::core::v1::{Pod, Service};
+use kube::Api;
 use kube::api::{Patch, PatchParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
-use kube::Api;
 use runtime::{Failure, Key, Metrics, Next, Queue, Reconcile, Watched};
 use serde_json::{Value, json};
 use tokio::task::AbortHandle;

@@ -6,14 +6,18 @@
 //!                                                          └─▶ kubelets: leases of all nodes, pods on them
 //! ```
 //!
+//! A machine that carries a control plane brings an API of this process for it (`control_plane`).
+//!
 //! A machine joins for real, with what its bootstrap data says and nothing else. From then on its kubelet is one entry
 //! among others here: all nodes of all tenants share one timer, and those of one tenant share its connection and one watch
 //! of its pods, on which each node acts under its own name. What exists stands in the objects' status, so that a process
 //! that is killed goes on with the same nodes.
 
 mod bootstrap_data;
+mod control_plane;
 mod ground;
 mod join;
+mod kubeadm;
 mod kubelets;
 mod machine;
 mod metallb;
@@ -35,6 +39,7 @@ use tokio::task::AbortHandle;
 
 use crate::controller::serve;
 use crate::tenants::Tenants;
+pub use control_plane::Hosts;
 use ground::Grounds;
 use kubelets::Kubelets;
 use machine::{DataCentre, Machines};
@@ -55,6 +60,8 @@ pub struct Settings {
     pub delays: Delays,
     /// What goes wrong.
     pub faults: Faults,
+    /// What control planes run on that machines carry; nothing where they cannot.
+    pub hosts: Option<Hosts>,
     /// How often each node says that it is alive. Nodes count as lost after 40 s of silence.
     pub renew_every: Duration,
 }
@@ -75,7 +82,7 @@ impl Default for Settings {
         // Addresses between a provider and its customers, which nobody routes: never those of anything real.
         let addresses = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(100, 64, 0, 0), 10));
         let renew_every = Duration::from_secs(15);
-        Self { addresses, delays: Delays::default(), faults: Arc::new(|_| None), renew_every }
+        Self { addresses, delays: Delays::default(), faults: Arc::new(|_| None), hosts: None, renew_every }
     }
 }
 
@@ -113,9 +120,9 @@ async fn run(watches: Watches, centre: Arc<DataCentre>, kubelets: Kubelets, metr
     tokio::join!(machines.0.synced(), machines.1.synced(), machines.2.synced(), centre.synced());
     tokio::join!(
         kubelets.keep_alive(),
-        serve(Grounds::<LocalCluster>::new(&watches), &metrics),
-        serve(Grounds::<HarvesterCluster>::new(&watches), &metrics),
-        serve(Grounds::<NutanixCluster>::new(&watches), &metrics),
+        serve(Grounds::<LocalCluster>::new(&watches, centre.planes()), &metrics),
+        serve(Grounds::<HarvesterCluster>::new(&watches, centre.planes()), &metrics),
+        serve(Grounds::<NutanixCluster>::new(&watches, centre.planes()), &metrics),
         serve(machines.0, &metrics),
         serve(machines.1, &metrics),
         serve(machines.2, &metrics),

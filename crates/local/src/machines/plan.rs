@@ -64,6 +64,8 @@ pub(super) enum Step {
     Run,
     /// Switch the machine off.
     Stop,
+    /// Remove the Node of a machine that may have joined without that being on record.
+    Leave,
     /// Let the object go.
     Release,
 }
@@ -82,11 +84,22 @@ pub(super) fn plan(observed: &Observed<'_>) -> Plan {
     let rest = |steps: Vec<Step>| Plan { steps, status: known.clone(), due: None };
     let held = observed.finalizers.iter().any(|finalizer| finalizer == LOCAL_MACHINE);
     match () {
+        () if observed.is_paused => rest(Vec::new()),
+        () if observed.is_leaving && held && may_have_joined(observed) => {
+            rest(vec![Step::Stop, Step::Leave, Step::Release])
+        }
         () if observed.is_leaving && held => rest(vec![Step::Stop, Step::Release]),
-        () if observed.is_leaving || observed.is_paused => rest(Vec::new()),
+        () if observed.is_leaving => rest(Vec::new()),
         () if !held => rest(vec![Step::Hold]),
         () => living(observed),
     }
+}
+
+/// Whether a join may have been cut short after its Node was made. One that is on record has its Node removed by whoever
+/// made the machine.
+fn may_have_joined(observed: &Observed<'_>) -> bool {
+    let is_on_record = observed.status.is_some_and(|status| Condition::holds(&status.conditions, JOINED));
+    observed.provider_id.is_some() && !is_on_record
 }
 
 fn living(observed: &Observed<'_>) -> Plan {
@@ -263,11 +276,17 @@ mod tests {
             delays: Delays::default(),
             now: at(0),
         };
+        assert!(plan(&leaving).steps.is_empty(), "one that is paused stays as it is");
+        leaving.is_paused = false;
+        assert_eq!(plan(&leaving).steps, [Step::Stop, Step::Release]);
+        leaving.provider_id = Some("local://x");
+        assert_eq!(plan(&leaving).steps, [Step::Stop, Step::Leave, Step::Release]);
+        let on_record = joined(&InfrastructureMachineStatus::default(), at(0));
+        leaving.status = Some(&on_record);
         assert_eq!(plan(&leaving).steps, [Step::Stop, Step::Release]);
         leaving.finalizers = &[];
         assert!(plan(&leaving).steps.is_empty());
         leaving.is_leaving = false;
-        leaving.is_paused = false;
         assert_eq!(plan(&leaving).steps, [Step::Hold]);
     }
 }

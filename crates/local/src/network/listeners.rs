@@ -25,6 +25,7 @@ pub(super) fn listeners(
     let Some(spec) = &service.spec else { return out };
     let mut addresses: Vec<IpAddr> =
         spec.cluster_ips.iter().flatten().filter_map(|address| address.parse().ok()).collect();
+    addresses.retain(|address| address.is_loopback() || settings.cluster_addresses.contains(address));
     if spec.type_.as_deref() == Some("LoadBalancer") {
         addresses.extend(stored_address(service).filter(|address| settings.load_balancers.contains(address)));
     }
@@ -84,6 +85,7 @@ mod tests {
     fn shown(service: Value, slices: &[Arc<EndpointSlice>]) -> Vec<String> {
         let settings = Settings {
             load_balancers: "127.80.0.0/16".parse().unwrap(),
+            cluster_addresses: "127.96.0.0/16".parse().unwrap(),
             pods: PodAddresses { told: "10.112.0.0/12".parse().unwrap(), bound: "127.112.0.0/12".parse().unwrap() },
             node_address: Some("127.0.0.1".parse().unwrap()),
         };

@@ -30,6 +30,8 @@ pub struct Settings {
     pub load_balancers: IpNet,
     /// Where pods are reached.
     pub pods: PodAddresses,
+    /// The addresses of Services that this machine has beside loopback; others belong to somebody else's network.
+    pub cluster_addresses: IpNet,
     /// Where node ports are listened on; nowhere when not given.
     pub node_address: Option<IpAddr>,
 }

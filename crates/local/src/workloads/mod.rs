@@ -18,6 +18,7 @@ pub(crate) mod deployment;
 mod disruption;
 mod endpoints;
 mod job;
+mod leftovers;
 mod nodes;
 mod placement;
 mod pods;
@@ -80,7 +81,7 @@ pub fn start(watches: &Watches, clock: Clock, metrics: Metrics, settings: Settin
 }
 
 async fn run(watches: Watches, clock: Clock, metrics: Metrics, settings: Settings) {
-    let world = Arc::new(World::watch(watches, clock, settings));
+    let world = Arc::new(World::watch(watches, Clock::clone(&clock), settings));
     // Whoever knows half of the pods would create the other half again.
     world.synced().await;
     // One task for all loops: a thousand APIs have a thousand of it.
@@ -96,5 +97,6 @@ async fn run(watches: Watches, clock: Clock, metrics: Metrics, settings: Setting
         serve(endpoints::Services::new(&world), &metrics),
         serve(nodes::Nodes::new(&world), &metrics),
         serve(scheduler::Scheduler::new(&world), &metrics),
+        leftovers::remove(world.client.clone(), clock),
     );
 }

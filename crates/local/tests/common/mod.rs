@@ -50,7 +50,12 @@ impl Machine {
         // The same place among private addresses.
         let told = IpNet::new(IpAddr::V4(std::net::Ipv4Addr::from_bits(octets(bound) & 0x00ff_ffff | 10 << 24)), 24);
         let pods = PodAddresses { told: told.unwrap(), bound };
-        let network = network::Settings { load_balancers: range([127, 150]), pods, node_address: None };
+        let network = network::Settings {
+            load_balancers: range([127, 150]),
+            pods,
+            cluster_addresses: range([127, 150]),
+            node_address: None,
+        };
         Self::with(network, range([127, 200]), None).await
     }
 
@@ -59,7 +64,8 @@ impl Machine {
         let (pods, services, balancers) = (range([10, 100]), range([10, 150]), range([10, 200]));
         let pods = PodAddresses::direct(pods);
         let bridge = Bridge::up(&bridge_name(name), pods.told, &[services, balancers]).await.unwrap();
-        let network = network::Settings { load_balancers: balancers, pods, node_address: None };
+        let network =
+            network::Settings { load_balancers: balancers, pods, cluster_addresses: services, node_address: None };
         Self::with(network, services, Some(Arc::new(bridge))).await
     }
 

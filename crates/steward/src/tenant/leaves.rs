@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use butler_api::names::{VIEWER_CONF, viewer_kubeconfig};
 use ipnet::IpNet;
 
 use super::endpoint::Endpoint;
@@ -10,11 +11,12 @@ use crate::credentials::{KubeconfigWish, Leaf, Root, Wish};
 use crate::{inside, names};
 
 /// What the names of their Secrets end in.
-pub(super) const SUFFIXES: [&str; 9] = [
+pub(super) const SUFFIXES: [&str; 10] = [
     "apiserver",
     "kubelet-client",
     "front-proxy-client",
     "admin-kubeconfig",
+    "viewer-kubeconfig",
     "controller-manager-kubeconfig",
     "scheduler-kubeconfig",
     "konnectivity-kubeconfig",
@@ -36,6 +38,7 @@ pub(super) fn leaves(observed: &Observed, endpoint: &Endpoint) -> Vec<Leaf> {
         leaf("kubelet-client", client(Root::ClusterCa, "kube-apiserver-kubelet-client", &["kubeadm:cluster-admins"])),
         leaf("front-proxy-client", client(Root::FrontProxyCa, "front-proxy-client", &[])),
         leaf("admin-kubeconfig", Wish::Kubeconfigs(admins(observed, endpoint))),
+        Leaf { secret_name: viewer_kubeconfig(name), wish: Wish::Kubeconfigs(vec![viewer(observed, endpoint)]) },
         leaf("controller-manager-kubeconfig", Wish::Kubeconfigs(vec![local(observed, CONTROLLER_MANAGER)])),
         leaf("scheduler-kubeconfig", Wish::Kubeconfigs(vec![local(observed, SCHEDULER)])),
     ];
@@ -119,6 +122,17 @@ fn admins(observed: &Observed, endpoint: &Endpoint) -> Vec<KubeconfigWish> {
         groups,
     })
     .into()
+}
+
+/// For people who may look at everything but Secrets, and change nothing.
+fn viewer(observed: &Observed, endpoint: &Endpoint) -> KubeconfigWish {
+    KubeconfigWish {
+        file: VIEWER_CONF,
+        cluster: observed.name().to_owned(),
+        server: format!("https://{endpoint}"),
+        user: "kubernetes-viewer",
+        groups: &[inside::VIEWERS],
+    }
 }
 
 /// A kubeconfig of a program that runs beside the API server.

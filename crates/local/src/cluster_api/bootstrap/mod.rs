@@ -4,35 +4,43 @@ mod cloud_init;
 mod plan;
 mod token;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use capi::bootstrap::{File, KubeadmConfig};
-use capi::core::Machine;
+use capi::core::{Cluster, Machine};
 use capi::names::{labels, secrets};
+use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::core::ObjectMeta;
+use parking_lot::Mutex;
 use pki::BootstrapToken;
 use runtime::{Failure, Key, Next, Queue, Reconcile, Retry};
 use serde_json::json;
 
-use super::world::World;
+use super::world::{World, cluster_of_secret};
 use crate::controller::Controller;
 use crate::workloads::template::owned_by;
-use plan::{Observed, Step, plan};
+use plan::{Observed, Step, begins, needs_token, plan, token};
+
+/// Where kubeadm keeps keys.
+pub(crate) const PKI: &str = "/etc/kubernetes/pki";
 
 /// The controller of KubeadmConfigs.
 pub(super) struct Configs {
     world: Arc<World>,
+    /// When the tokens end that machines still need.
+    expirations: Mutex<HashMap<Key, (String, Timestamp)>>,
 }
 
 impl Configs {
     pub(super) fn new(world: &Arc<World>) -> Self {
-        Self { world: Arc::clone(world) }
+        Self { world: Arc::clone(world), expirations: Mutex::default() }
     }
 
-    fn observe(&self, config: &Arc<KubeadmConfig>) -> Observed {
+    fn look(&self, config: &Arc<KubeadmConfig>) -> Observed {
         let world = &self.world;
         let namespace = config.namespace().unwrap_or_default();
         let machine = Key::of_controller::<Machine>(&**config).and_then(|key| world.machines.get(&key));
@@ -42,7 +50,37 @@ impl Configs {
             String::from_utf8(secret.data.as_ref()?.get("tls.crt")?.0.clone()).ok()
         });
         let has_data = world.secrets.get(&Key::of(&**config)).is_some();
-        Observed { config: Arc::clone(config), machine, cluster, authority, has_data, now: world.now() }
+        let (config, expires) = (Arc::clone(config), None);
+        Observed { config, machine, cluster, authority, has_data, expires, now: world.now() }
+    }
+
+    async fn observe(&self, config: &Arc<KubeadmConfig>) -> Result<Observed, Failure> {
+        let mut observed = self.look(config);
+        let key = Key::of(&**config);
+        let Some(token) = token(config).filter(|_| needs_token(&observed)) else {
+            self.expirations.lock().remove(&key);
+            return Ok(observed);
+        };
+        let known = self.expirations.lock().get(&key).filter(|(id, _)| *id == token.id).map(|(_, expires)| *expires);
+        observed.expires = match known {
+            // One that has ended may be gone, or somebody may have refreshed it.
+            Some(expires) if expires > observed.now => Some(expires),
+            _ => token::expiration(&self.tenant(&observed).await?, &token).await?,
+        };
+        self.remember(&key, &token, observed.expires);
+        Ok(observed)
+    }
+
+    fn remember(&self, config: &Key, token: &BootstrapToken, expires: Option<Timestamp>) {
+        if let Some(expires) = expires {
+            self.expirations.lock().insert(config.clone(), (token.id.clone(), expires));
+        }
+    }
+
+    async fn write(&self, observed: &Observed, token: &BootstrapToken) -> Result<(), Failure> {
+        let expires = token::write(&self.tenant(observed).await?, token, observed.now).await?;
+        self.remember(&Key::of(&*observed.config), token, Some(expires));
+        Ok(())
     }
 
     async fn act(&self, observed: &Observed, step: &Step) -> Result<(), Failure> {
@@ -53,7 +91,7 @@ impl Configs {
                 let token = BootstrapToken::generate(&pki::SystemKeys).map_err(|error| {
                     Failure::new(Retry::Backoff, "NoRandomness", "no token can be made").caused_by(error)
                 })?;
-                token::write(&self.tenant(observed).await?, &token, observed.now).await?;
+                self.write(observed, &token).await?;
                 let mut discovery = json!(discovery);
                 discovery["bootstrapToken"]["token"] = token.text().expose().into();
                 world
@@ -64,16 +102,50 @@ impl Configs {
             }
             Step::Data => {
                 let version = observed.machine.as_ref().and_then(|machine| machine.spec.version.as_deref());
-                let files = self.files(config)?;
-                let data = cloud_init::cloud_config(&config.spec, &files, version)?;
+                let mut files = self.files(config)?;
+                let carries = begins(&config.spec)
+                    || config.spec.join_configuration.as_ref().is_some_and(|join| join.control_plane.is_some());
+                if let Some(cluster) = observed.cluster.as_ref().filter(|_| carries) {
+                    files.extend(self.keys(cluster)?);
+                }
+                let data = cloud_init::cloud_config(&config.spec, &files, version, observed.cluster.as_deref())?;
                 match world.secrets.create(&secret(config, data)).await {
                     // Somebody was faster, and it is this very data.
                     Err(failure) if failure.reason == "Conflict" => Ok(()),
                     outcome => outcome.map(drop),
                 }
             }
-            Step::Refresh(token) => token::write(&self.tenant(observed).await?, token, observed.now).await,
+            Step::Refresh(token) => self.write(observed, token).await,
         }
+    }
+
+    /// The keys of a cluster as files, for machines that carry its control plane.
+    fn keys(&self, cluster: &Cluster) -> Result<Vec<File>, Failure> {
+        let (namespace, name) = (cluster.namespace().unwrap_or_default(), cluster.name_any());
+        let all = [
+            (secrets::authority(&name), "ca.crt", "ca.key"),
+            (secrets::etcd(&name), "etcd/ca.crt", "etcd/ca.key"),
+            (secrets::front_proxy(&name), "front-proxy-ca.crt", "front-proxy-ca.key"),
+            (secrets::service_accounts(&name), "sa.pub", "sa.key"),
+        ];
+        let mut files = Vec::new();
+        for (secret, certificate, key) in all {
+            let found = self.world.secrets.get(&Key::new(&namespace, &secret));
+            for (entry, file) in [("tls.crt", certificate), ("tls.key", key)] {
+                let data = found.as_ref().and_then(|found| found.data.as_ref()?.get(entry).cloned());
+                let missing =
+                    || Failure::new(Retry::Backoff, "KeysMissing", format!("{entry} of Secret {secret} is not there"));
+                let content = data.and_then(|data| String::from_utf8(data.0).ok()).ok_or_else(missing)?;
+                files.push(File {
+                    path: format!("{PKI}/{file}"),
+                    owner: Some("root:root".to_owned()),
+                    permissions: Some(if entry == "tls.key" { "0600" } else { "0640" }.to_owned()),
+                    content: Some(content),
+                    ..File::default()
+                });
+            }
+        }
+        Ok(files)
     }
 
     async fn tenant(&self, observed: &Observed) -> Result<kube::Client, Failure> {
@@ -121,8 +193,11 @@ fn secret(config: &KubeadmConfig, data: String) -> Secret {
 
 impl Reconcile for Configs {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
-        let Some(config) = self.world.configs.get(key) else { return Ok(Next::Rest) };
-        let observed = self.observe(&config);
+        let Some(config) = self.world.configs.get(key) else {
+            self.expirations.lock().remove(key);
+            return Ok(Next::Rest);
+        };
+        let observed = self.observe(&config).await?;
         let plan = plan(&observed);
         for step in &plan.steps {
             self.act(&observed, step).await?;
@@ -157,7 +232,21 @@ impl Controller for Configs {
             });
             waiting.filter_map(|machine| own(machine.namespace(), &machine)).collect::<Vec<_>>()
         });
-        let configs = world.configs.clone();
-        world.secrets.queue_mapped(queue, move |secret| configs.get(&Key::of(secret)).map(|config| Key::of(&*config)));
+        // The data itself, the cluster's authority and kubeconfig, and whatever files come from.
+        let (configs, machines) = (world.configs.clone(), world.machines.clone());
+        world.secrets.queue_mapped(queue, move |secret| {
+            let (name, cluster) = (secret.name_any(), cluster_of_secret(secret).map(|key| key.name));
+            let here = configs.in_namespace(&secret.namespace().unwrap_or_default());
+            let waits = |config: &&Arc<KubeadmConfig>| {
+                let sources = config.spec.files.iter().filter_map(|file| file.content_from.as_ref());
+                let machine = Key::of_controller::<Machine>(&***config).and_then(|key| machines.get(&key));
+                let is_ready = config.status.as_ref().is_some_and(|status| status.ready);
+                config.name_any() == name
+                    || !is_ready
+                        && (sources.into_iter().any(|source| source.secret.name == name)
+                            || cluster.is_some() && machine.map(|machine| machine.spec.cluster_name.clone()) == cluster)
+            };
+            here.iter().filter(waits).map(|config| Key::of(&**config)).collect::<Vec<_>>()
+        });
     }
 }

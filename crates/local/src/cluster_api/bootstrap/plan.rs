@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use capi::bootstrap::{BootstrapTokenDiscovery, Discovery, KubeadmConfig, KubeadmConfigStatus};
+use capi::bootstrap::{BootstrapTokenDiscovery, Discovery, KubeadmConfig, KubeadmConfigSpec, KubeadmConfigStatus};
 use capi::core::{Cluster, Machine};
 use capi::names::conditions;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use pki::{BootstrapToken, Certificate};
 
 use super::token::LIFETIME;
-use crate::cluster_api::conditions::{holds_since, judged, since};
+use crate::cluster_api::conditions::{judged, since};
 use crate::cluster_api::world::{is_leaving, is_paused};
 
 /// What a pass knows.
@@ -23,6 +23,8 @@ pub(super) struct Observed {
     pub(super) authority: Option<String>,
     /// Whether the Secret with the data is there.
     pub(super) has_data: bool,
+    /// When the token ends; nothing when the cluster does not know it, or nobody needs it any more.
+    pub(super) expires: Option<Timestamp>,
     pub(super) now: Timestamp,
 }
 
@@ -61,9 +63,6 @@ pub(super) fn plan(observed: &Observed) -> Plan {
 /// What a machine's data has to wait for.
 fn obstacle(observed: &Observed) -> Option<(&'static str, String)> {
     let spec = &observed.config.spec;
-    if spec.init_configuration.is_some() || spec.cluster_configuration.is_some() && spec.join_configuration.is_none() {
-        return Some(("Unsupported", "machines that carry a control plane are not made here".into()));
-    }
     if spec.format.as_deref().is_some_and(|format| format != "cloud-config") {
         return Some(("Unsupported", "only cloud-config is written here".into()));
     }
@@ -73,7 +72,7 @@ fn obstacle(observed: &Observed) -> Option<(&'static str, String)> {
     if !cluster.status.as_ref().is_some_and(|status| status.infrastructure_ready) {
         return Some(("WaitingForClusterInfrastructure", "the cluster's infrastructure is not ready yet".into()));
     }
-    if !cluster.is_control_plane_initialized() {
+    if !begins(spec) && !cluster.is_control_plane_initialized() {
         return Some(("WaitingForControlPlaneAvailable", "the control plane has not answered yet".into()));
     }
     if observed.authority.is_none() || endpoint(cluster).is_none() {
@@ -91,7 +90,16 @@ fn endpoint(cluster: &Cluster) -> Option<String> {
     Some(format!("{host}:{}", endpoint.port))
 }
 
+/// Whether a machine begins its cluster, and so needs nobody to let it in.
+pub(super) fn begins(spec: &KubeadmConfigSpec) -> bool {
+    spec.init_configuration.is_some()
+}
+
 fn joining(observed: &Observed) -> Plan {
+    if begins(&observed.config.spec) {
+        let steps = if observed.has_data { Vec::new() } else { vec![Step::Data] };
+        return Plan { steps, status: Some(report(observed, None)), again: None };
+    }
     let Some(token) = token(&observed.config) else {
         let discovery = discovery(observed).map(Step::Discover);
         return Plan { steps: discovery.into_iter().collect(), status: Some(report(observed, None)), again: None };
@@ -100,24 +108,31 @@ fn joining(observed: &Observed) -> Plan {
     if !observed.has_data {
         steps.push(Step::Data);
     }
-    let joined = observed.machine.as_ref().is_some_and(|machine| {
-        is_leaving(&**machine) || machine.status.as_ref().is_some_and(|status| status.node_ref.is_some())
-    });
-    let half = Duration::from_secs(LIFETIME.as_secs().unsigned_abs() / 2);
-    // It was written when the data was; a pass at any later time keeps it alive, and they come in time.
-    let fresh = observed
-        .config
-        .status
-        .as_ref()
-        .and_then(|status| holds_since(&status.conditions, conditions::DATA_SECRET_AVAILABLE));
-    let age = fresh.map_or(0, |since| observed.now.duration_since(since).as_secs());
-    if !joined && age >= i64::try_from(half.as_secs()).unwrap_or(0) {
-        steps.push(Step::Refresh(token));
+    if !needs_token(observed) {
+        return Plan { steps, status: Some(report(observed, None)), again: None };
     }
-    Plan { steps, status: Some(report(observed, None)), again: (!joined).then_some(half) }
+    // Refreshed in the middle of its life, it never ends before its machine has joined.
+    let half = LIFETIME / 2;
+    let left = observed.expires.map_or(SignedDuration::ZERO, |expires| expires.duration_since(observed.now));
+    let again = match left <= half {
+        true => {
+            steps.push(Step::Refresh(token));
+            half
+        }
+        false => left - half,
+    };
+    let again = Duration::try_from(again).unwrap_or_default() + Duration::from_secs(1);
+    Plan { steps, status: Some(report(observed, None)), again: Some(again) }
 }
 
-fn token(config: &KubeadmConfig) -> Option<BootstrapToken> {
+/// Whether a machine may still join with the token.
+pub(super) fn needs_token(observed: &Observed) -> bool {
+    let has_joined = |machine: &Machine| machine.status.as_ref().is_some_and(|status| status.node_ref.is_some());
+    observed.machine.as_ref().is_some_and(|machine| !is_leaving(&**machine) && !has_joined(machine))
+}
+
+/// The token in a configuration.
+pub(super) fn token(config: &KubeadmConfig) -> Option<BootstrapToken> {
     let discovery = config.spec.join_configuration.as_ref()?.discovery.as_ref()?;
     let (id, secret) = discovery.bootstrap_token.as_ref()?.token.split_once('.')?;
     BootstrapToken::from_parts(id, secret)
@@ -140,7 +155,8 @@ fn discovery(observed: &Observed) -> Option<Discovery> {
 fn report(observed: &Observed, obstacle: Option<(&str, String)>) -> KubeadmConfigStatus {
     let config = &observed.config;
     let before = config.status.clone().unwrap_or_default();
-    let ready = before.ready || observed.has_data && token(config).is_some();
+    let is_complete = begins(&config.spec) || token(config).is_some();
+    let ready = before.ready || observed.has_data && is_complete;
     let (reason, message) = obstacle.unwrap_or(("Working", "the data is being made".into()));
     let verdicts = vec![
         judged(conditions::READY, ready, reason, message.clone()),
@@ -185,6 +201,7 @@ mod tests {
             cluster: Some(Arc::new(serde_json::from_value(cluster).unwrap())),
             authority: Some(CA.to_owned()),
             has_data: false,
+            expires: Some("2026-01-01T01:15:00Z".parse().unwrap()),
             now: "2026-01-01T01:00:00Z".parse().unwrap(),
         }
     }
@@ -212,17 +229,16 @@ mod tests {
 
     #[test]
     fn a_token_lives_until_its_machine_has_joined() {
-        let status = |since: &str| {
-            json!({"ready": true, "conditions": [
-            {"type": conditions::DATA_SECRET_AVAILABLE, "status": "True", "lastTransitionTime": since}]})
-        };
-        for (since, joined, refreshed, again) in [
-            ("2026-01-01T00:59:00Z", false, false, true),
-            ("2026-01-01T00:50:00Z", false, true, true),
-            ("2026-01-01T00:50:00Z", true, false, false),
+        for (expires, joined, refreshed, again) in [
+            (Some("2026-01-01T01:14:00Z"), false, false, Some(6 * 60 + 31)),
+            (Some("2026-01-01T01:07:00Z"), false, true, Some(7 * 60 + 31)),
+            (Some("2026-01-01T00:59:00Z"), false, true, Some(7 * 60 + 31)),
+            (None, false, true, Some(7 * 60 + 31)),
+            (Some("2026-01-01T00:59:00Z"), true, false, None),
         ] {
-            let mut known = observed(with_token(), status(since));
+            let mut known = observed(with_token(), json!({"ready": true}));
             known.has_data = true;
+            known.expires = expires.map(|time| time.parse().unwrap());
             if joined {
                 let mut machine = (**known.machine.as_ref().unwrap()).clone();
                 machine.status = serde_json::from_value(json!({"nodeRef": {"name": "m"}})).unwrap();
@@ -232,10 +248,22 @@ mod tests {
             assert_eq!(
                 matches!(plan.steps.as_slice(), [Step::Refresh(token)] if token.id == "abcdef"),
                 refreshed,
-                "{since}"
+                "{expires:?}"
             );
-            assert_eq!(plan.again.is_some(), again, "{since}");
+            assert_eq!(plan.again.map(|again| again.as_secs()), again, "{expires:?}");
         }
+    }
+
+    #[test]
+    fn the_machine_that_begins_a_cluster_waits_for_nobody() {
+        let mut first = observed(json!({"initConfiguration": {}, "clusterConfiguration": {}}), json!({}));
+        let mut cluster = (**first.cluster.as_ref().unwrap()).clone();
+        cluster.status.as_mut().unwrap().conditions.clear();
+        first.cluster = Some(Arc::new(cluster));
+        assert!(matches!(plan(&first).steps.as_slice(), [Step::Data]));
+        first.has_data = true;
+        let done = plan(&first);
+        assert!(done.steps.is_empty() && done.status.unwrap().ready && done.again.is_none());
     }
 
     #[test]
@@ -252,7 +280,6 @@ mod tests {
             (lonely, "WaitingForOwner"),
             (early, "WaitingForClusterInfrastructure"),
             (blind, "WaitingForControlPlaneAvailable"),
-            (observed(json!({"initConfiguration": {}}), json!({})), "Unsupported"),
             (observed(json!({"format": "ignition"}), json!({})), "Unsupported"),
         ] {
             let plan = plan(&known);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capi::core::{Cluster, ClusterStatus, Machine, MachineDeployment, MachineSet};
-use capi::names::{conditions, finalizers::CLUSTER, phases};
+use capi::names::{conditions, finalizers::CLUSTER, labels, phases};
 use capi::{ApiEndpoint, Condition};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -92,11 +92,13 @@ fn removal(observed: &Observed) -> Vec<Step> {
     let owned = |owner: &str, references: &[k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference]| {
         references.iter().any(|reference| reference.kind == owner)
     };
-    if !(observed.deployments.is_empty() && observed.sets.is_empty() && observed.machines.is_empty()) {
+    // Those of the control plane go with it.
+    let workers = || observed.machines.iter().filter(|machine| !machine.labels().contains_key(labels::CONTROL_PLANE));
+    if !(observed.deployments.is_empty() && observed.sets.is_empty() && workers().next().is_none()) {
         let deployments = observed.deployments.iter().filter(|object| !is_leaving(&***object));
         let sets = observed.sets.iter().filter(|object| !is_leaving(&***object));
         let sets = sets.filter(|object| !owned("MachineDeployment", object.owner_references()));
-        let machines = observed.machines.iter().filter(|object| !is_leaving(&***object));
+        let machines = workers().filter(|object| !is_leaving(&***object));
         let machines = machines.filter(|object| !owned("MachineSet", object.owner_references()));
         return (deployments.map(|object| Step::DeleteDeployment(Arc::clone(object))))
             .chain(sets.map(|object| Step::DeleteSet(Arc::clone(object))))

@@ -6,12 +6,12 @@ mod template;
 use std::sync::Arc;
 
 use capi::core::{MachineDeployment, MachineSet};
-use capi::names::finalizers::MACHINE_DEPLOYMENT;
+use capi::names::{finalizers::MACHINE_DEPLOYMENT, labels};
 use kube::ResourceExt;
 use runtime::{Failure, Key, Next, Queue, Reconcile};
 use serde_json::json;
 
-use super::world::{World, released};
+use super::world::{World, is_leaving, of_cluster, released};
 use crate::controller::Controller;
 pub(super) use plan::selector_text;
 use plan::{Observed, Step, plan};
@@ -47,7 +47,13 @@ impl Reconcile for Deployments {
         let Some(deployment) = world.deployments.get(key) else { return Ok(Next::Rest) };
         let sets = deployment.uid().map(|uid| world.sets.owned_by(&uid)).unwrap_or_default();
         let cluster = world.cluster(&key.namespace, &deployment.spec.cluster_name);
-        let plan = plan(&Observed { deployment: Arc::clone(&deployment), sets, cluster, now: world.now() });
+        let going = |set: &Arc<MachineSet>| {
+            let machines = set.uid().map(|uid| world.machines.owned_by(&uid)).unwrap_or_default();
+            let count = machines.iter().filter(|machine| is_leaving(&***machine)).count();
+            (set.name_any(), i32::try_from(count).unwrap_or(i32::MAX))
+        };
+        let going = sets.iter().map(going).collect();
+        let plan = plan(&Observed { deployment: Arc::clone(&deployment), sets, going, cluster, now: world.now() });
         let is_changed = plan.steps.iter().any(|step| matches!(step, Step::Change(_) | Step::Release));
         for step in plan.steps {
             self.act(&deployment, step).await?;
@@ -69,9 +75,12 @@ impl Controller for Deployments {
         world.sets.queue_controller::<MachineDeployment>(queue);
         let deployments = world.deployments.clone();
         world.clusters.queue_mapped(queue, move |cluster| {
-            let name = cluster.name_any();
-            let here = deployments.in_namespace(&cluster.namespace().unwrap_or_default());
-            here.into_iter().filter(|one| one.spec.cluster_name == name).map(|one| Key::of(&*one)).collect::<Vec<_>>()
+            of_cluster(&deployments, cluster, |deployment| &deployment.spec.cluster_name)
+        });
+        // Where only people delete machines, each that goes leads to a new one.
+        world.machines.queue_mapped(queue, |machine| {
+            let name = machine.labels().get(labels::DEPLOYMENT_NAME).filter(|_| is_leaving(machine));
+            name.map(|name| Key::new(machine.namespace().unwrap_or_default(), name))
         });
     }
 }

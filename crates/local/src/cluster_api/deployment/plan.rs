@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::{size, template};
 use crate::cluster_api::conditions::{judged, since};
 use crate::cluster_api::world::{held, is_held, is_leaving, is_paused};
+use crate::workloads::deployment::proportional::{self, Share};
 use crate::workloads::deployment::rolling::{self, Counted, Limits};
 use crate::workloads::rounding::{Round, resolve};
 use crate::workloads::template::owned_by;
@@ -27,6 +28,8 @@ pub(super) struct Observed {
     pub(super) deployment: Arc<MachineDeployment>,
     /// The sets it is the controller of.
     pub(super) sets: Vec<Arc<MachineSet>>,
+    /// How many machines of a set are on their way out, by its name.
+    pub(super) going: BTreeMap<String, i32>,
     pub(super) cluster: Option<Arc<Cluster>>,
     pub(super) now: Timestamp,
 }
@@ -67,7 +70,11 @@ pub(super) fn plan(observed: &Observed) -> Plan {
     if let Some(change) = completion(observed) {
         return Plan { steps: vec![Step::Change(change)], status };
     }
-    Plan { steps: rollout(observed), status }
+    let steps = match deployment.spec.paused {
+        true => resized(observed),
+        false => rollout(observed),
+    };
+    Plan { steps, status }
 }
 
 /// What is left out in a MachineDeployment and said by Cluster API's webhooks and manager elsewhere.
@@ -111,9 +118,13 @@ fn rollout(observed: &Observed) -> Vec<Step> {
     let (new, mut old) = split(deployment, &sets, observed.now);
     old.sort_by_key(|set| revision(set));
     let limits = limits(deployment);
-    let total: i32 = old.iter().map(|set| size(set)).sum();
+    let total: i32 = old.iter().map(|set| there(set)).sum();
     let Some(new) = new else {
-        let first = if old.is_empty() { limits.wanted } else { limits.grown(0, total) };
+        let first = match replaces_by_itself(deployment) {
+            _ if old.is_empty() => limits.wanted,
+            true => limits.grown(0, total),
+            false => (limits.wanted - total).max(0),
+        };
         return vec![Step::Create(Box::new(new_set(deployment, first, &old)))];
     };
     let mut steps = Vec::new();
@@ -130,9 +141,11 @@ fn rollout(observed: &Observed) -> Vec<Step> {
     let settled = sets
         .iter()
         .all(|set| set.status.as_ref().and_then(|status| status.observed_generation) >= set.metadata.generation);
-    let is_rolling = !deployment.spec.paused && settled;
-    let (grown, shrunk) = match is_rolling {
-        true => rolling::step(limits, counted(new), &counts),
+    // Machines that go already are there as long as they are, and no new ones come in their place meanwhile.
+    let leaving: i32 = sets.iter().map(|set| there(set) - size(set)).sum();
+    let (grown, shrunk) = match settled {
+        true if !replaces_by_itself(deployment) => on_delete(observed, limits.wanted, new, &old),
+        true => rolling::step(Limits { surge: limits.surge - leaving, ..limits }, counted(new), &counts),
         false => (size(new), counts.iter().map(|count| count.size).collect()),
     };
     let wanted = wanted_template(deployment, new);
@@ -148,6 +161,57 @@ fn rollout(observed: &Observed) -> Vec<Step> {
         steps.extend(old.iter().take(excess).filter(empty).map(|set| Step::DeleteSet(Arc::clone(set))));
     }
     steps
+}
+
+/// The machines a set has or is to have, whichever are more.
+fn there(set: &MachineSet) -> i32 {
+    size(set).max(set.status.as_ref().map_or(0, |status| status.replicas))
+}
+
+/// Whether machines of a former template are replaced before somebody deletes them.
+fn replaces_by_itself(deployment: &MachineDeployment) -> bool {
+    deployment.spec.strategy.as_ref().and_then(|strategy| strategy.type_.as_deref()) != Some("OnDelete")
+}
+
+/// Sizes of the new set and of the old ones where machines are replaced only when somebody deletes them.
+fn on_delete(observed: &Observed, wanted: i32, new: &Arc<MachineSet>, old: &[&Arc<MachineSet>]) -> (i32, Vec<i32>) {
+    let going = |set: &MachineSet| observed.going.get(&set.name_any()).copied().unwrap_or(0);
+    let mut sizes: Vec<i32> = old.iter().map(|set| (size(set) - going(set)).max(0)).collect();
+    let mut excess = size(new).min(wanted) + sizes.iter().sum::<i32>() - wanted;
+    for size in &mut sizes {
+        let dispensable = excess.clamp(0, *size);
+        *size -= dispensable;
+        excess -= dispensable;
+    }
+    let total = there(new) + old.iter().map(|set| there(set)).sum::<i32>();
+    let grown = if size(new) > wanted { wanted } else { size(new) + (wanted - total).max(0) };
+    (grown, sizes)
+}
+
+/// Another number of machines while replacing stands still: the sets keep their proportions.
+fn resized(observed: &Observed) -> Vec<Step> {
+    let deployment = &observed.deployment;
+    let mut sets: Vec<_> = observed.sets.iter().filter(|set| !is_leaving(&***set)).collect();
+    sets.sort_by_key(|set| revision(set));
+    let limits = limits(deployment);
+    let active: Vec<_> = sets.iter().filter(|set| size(set) > 0).collect();
+    let sizes = match active.as_slice() {
+        [] | [_] => {
+            let only = active.first().or(sets.last().as_ref()).map(|set| (**set, limits.wanted));
+            only.into_iter().collect::<Vec<_>>()
+        }
+        several => {
+            let allowed = |set: &MachineSet| set.annotations().get(annotations::MAX_REPLICAS)?.parse().ok();
+            let shares = several.iter().enumerate().map(|(youth, set)| Share {
+                size: size(set),
+                of: allowed(set).unwrap_or(limits.max_total()),
+                youth,
+            });
+            let sizes = proportional::sizes(limits, &shares.collect::<Vec<_>>());
+            several.iter().map(|set| **set).zip(sizes).collect()
+        }
+    };
+    sizes.into_iter().filter_map(|(set, to)| set_change(deployment, set, to, &set.spec.template, None)).collect()
 }
 
 /// The set of the template, and all others.
@@ -329,133 +393,5 @@ pub(in crate::cluster_api) fn selector_text(selector: &LabelSelector) -> String 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn deployment(replicas: i32, version: &str, more: Value) -> MachineDeployment {
-        let mut object = json!({
-            "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineDeployment",
-            "metadata": {"name": "d", "namespace": "n", "uid": "1", "generation": 1,
-                "finalizers": [MACHINE_DEPLOYMENT], "labels": {labels::CLUSTER_NAME: "c"},
-                "annotations": {annotations::REVISION: "1"}},
-            "spec": {"clusterName": "c", "replicas": replicas,
-                "selector": {"matchLabels": {labels::CLUSTER_NAME: "c", labels::DEPLOYMENT_NAME: "d"}},
-                "template": {
-                    "metadata": {"labels": {labels::CLUSTER_NAME: "c", labels::DEPLOYMENT_NAME: "d"}},
-                    "spec": {"clusterName": "c", "version": version, "infrastructureRef": {"name": "t"}}}},
-        });
-        for (name, value) in more.as_object().unwrap() {
-            object["spec"][name] = value.clone();
-        }
-        serde_json::from_value(object).unwrap()
-    }
-
-    /// A set that an earlier version of the MachineDeployment made.
-    fn set(of: &MachineDeployment, revision: i64, size: i32, available: i32) -> Arc<MachineSet> {
-        let mut set = new_set(of, size, &[]);
-        set.metadata.generation = Some(1);
-        set.metadata.annotations.as_mut().unwrap().insert(annotations::REVISION.into(), revision.to_string());
-        set.status = serde_json::from_value(json!({
-            "observedGeneration": 1, "replicas": size, "readyReplicas": available, "availableReplicas": available,
-        }))
-        .unwrap();
-        Arc::new(set)
-    }
-
-    fn observed(deployment: MachineDeployment, sets: Vec<Arc<MachineSet>>) -> Observed {
-        let now = "2026-01-01T00:00:00Z".parse().unwrap();
-        Observed { deployment: Arc::new(deployment), sets, cluster: None, now }
-    }
-
-    fn named(steps: &[Step]) -> Vec<String> {
-        let name = |step: &Step| match step {
-            Step::Change(_) => "change".to_owned(),
-            Step::Create(set) => {
-                format!("create {} of {}", set.spec.replicas, set.spec.template.spec.version.as_deref().unwrap())
-            }
-            Step::ChangeSet(set, change) => {
-                let version = set.spec.template.spec.version.as_deref().unwrap();
-                format!(
-                    "{version} {}",
-                    change["spec"]["replicas"].as_i64().map_or("other".to_owned(), |to| to.to_string())
-                )
-            }
-            Step::DeleteSet(set) => format!("delete {}", set.spec.template.spec.version.as_deref().unwrap()),
-            Step::Release => "release".to_owned(),
-        };
-        steps.iter().map(name).collect()
-    }
-
-    #[test]
-    fn machines_are_replaced_one_at_a_time() {
-        let old = deployment(3, "v1", json!({}));
-        let new = || deployment(3, "v2", json!({}));
-        let more = deployment(5, "v1", json!({}));
-        let quick = deployment(3, "v2", json!({"strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 2}}}));
-        for (why, deployment, sets, expected) in [
-            ("the first set", old.clone(), vec![], vec!["create 3 of v1"]),
-            ("rest", old.clone(), vec![set(&old, 1, 3, 3)], vec![]),
-            ("more machines", more, vec![set(&old, 1, 3, 3)], vec!["v1 5"]),
-            ("a new template", new(), vec![set(&old, 1, 3, 3)], vec!["create 1 of v2"]),
-            ("the new one is awaited", new(), vec![set(&old, 1, 3, 3), set(&new(), 2, 1, 0)], vec!["change"]),
-            ("an old one goes", new(), vec![set(&old, 1, 3, 3), set(&new(), 2, 1, 1)], vec!["change", "v1 2"]),
-            ("a new one comes", new(), vec![set(&old, 1, 2, 2), set(&new(), 2, 1, 1)], vec!["change", "v2 2"]),
-            ("two at a time", quick, vec![set(&old, 1, 3, 3), set(&new(), 2, 0, 0)], vec!["change", "v1 1"]),
-            ("the last set is kept", new(), vec![set(&old, 1, 0, 0), set(&new(), 2, 3, 3)], vec!["change"]),
-        ] {
-            assert_eq!(named(&plan(&observed(deployment, sets)).steps), expected, "{why}");
-        }
-    }
-
-    #[test]
-    fn what_can_change_in_place_replaces_nobody() {
-        let before = deployment(1, "v1", json!({}));
-        let mut after = before.clone();
-        after.spec.min_ready_seconds = 5;
-        after.spec.template.spec.node_drain_timeout = Some("5m".into());
-        after.spec.template.metadata.as_mut().unwrap().labels.insert("a".into(), "b".into());
-        let steps = plan(&observed(after, vec![set(&before, 1, 1, 1)])).steps;
-        let [Step::ChangeSet(_, change)] = steps.as_slice() else { panic!("{steps:?}") };
-        assert_eq!(
-            *change,
-            json!({"spec": {"minReadySeconds": 5, "template": {
-                "metadata": {"labels": {"a": "b"}}, "spec": {"nodeDrainTimeout": "5m"}}}})
-        );
-    }
-
-    #[test]
-    fn what_the_seeds_leave_out_is_filled_in() {
-        let bare: MachineDeployment = serde_json::from_value(json!({
-            "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineDeployment", "metadata": {"name": "d"},
-            "spec": {"clusterName": "c", "replicas": 3, "template": {"spec": {"clusterName": "c", "infrastructureRef": {}}}},
-        }))
-        .unwrap();
-        let own = json!({labels::CLUSTER_NAME: "c", labels::DEPLOYMENT_NAME: "d"});
-        let steps = plan(&observed(bare, vec![])).steps;
-        let [Step::Change(change)] = steps.as_slice() else { panic!("{steps:?}") };
-        assert_eq!(
-            change["spec"],
-            json!({"selector": {"matchLabels": own}, "template": {"metadata": {"labels": own}}})
-        );
-        assert_eq!(change["metadata"]["finalizers"], json!([MACHINE_DEPLOYMENT]));
-    }
-
-    #[test]
-    fn counts_and_phases_are_told() {
-        let old = deployment(3, "v1", json!({}));
-        for (sets, phase, updated, unavailable) in [
-            (vec![set(&old, 1, 3, 1)], "ScalingUp", 3, 2),
-            (vec![set(&old, 1, 3, 3)], "Running", 3, 0),
-            (vec![set(&old, 1, 4, 4)], "ScalingDown", 4, 0),
-            (vec![set(&deployment(3, "v0", json!({})), 1, 3, 3)], "Running", 0, 0),
-        ] {
-            let status = plan(&observed(old.clone(), sets)).status.unwrap();
-            assert_eq!(status.phase.as_deref(), Some(phase));
-            assert_eq!((status.updated_replicas, status.unavailable_replicas), (updated, unavailable), "{phase}");
-            assert_eq!(
-                status.selector.as_deref(),
-                Some("cluster.x-k8s.io/cluster-name=c,cluster.x-k8s.io/deployment-name=d")
-            );
-        }
-    }
-}
+#[path = "plan_tests.rs"]
+mod tests;

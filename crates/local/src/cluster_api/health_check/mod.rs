@@ -1,4 +1,4 @@
-//! MachineHealthChecks: machines whose nodes are lost are deleted, and whoever owns them replaces them.
+//! MachineHealthChecks: machines whose nodes are lost are given up, and whoever owns them replaces them.
 
 mod plan;
 
@@ -12,10 +12,10 @@ use runtime::events::News;
 use runtime::{Failure, Key, Next, Queue, Reconcile};
 use serde_json::{Value, json};
 
-use super::world::World;
+use super::world::{World, cluster_of_secret, of_cluster};
 use crate::controller::Controller;
 use crate::workloads::rounding::until;
-use plan::{Observed, Target, plan};
+use plan::{Observed, Target, marked, plan};
 
 const BY: &str = "machinehealthcheck-controller";
 
@@ -47,6 +47,12 @@ impl Checks {
             targets.push(Target { machine, node });
         }
         Ok(Observed { check: Arc::clone(check), cluster, targets, now: world.now() })
+    }
+
+    /// Says on a machine whether it is given up.
+    async fn mark(&self, machine: &Machine, reason: Option<&str>) -> Result<(), Failure> {
+        let status = Some(marked(machine, reason, self.world.now()));
+        self.world.machines.report(&Machine { status, ..machine.clone() }).await.map(drop)
     }
 }
 
@@ -81,9 +87,12 @@ impl Reconcile for Checks {
         }
         let plan = plan(&observed);
         for (machine, reason) in &plan.lost {
-            let note = format!("Machine {} is replaced: {reason}", machine.name_any());
+            let note = format!("Machine {} is to be replaced: {reason}", machine.name_any());
             world.events.tell(&**machine, News::warning(BY, "MachineMarkedUnhealthy", note));
-            world.machines.delete(machine, None).await?;
+            self.mark(machine, Some(reason)).await?;
+        }
+        for machine in &plan.recovered {
+            self.mark(machine, None).await?;
         }
         if plan.status != check.status {
             world.checks.report(&MachineHealthCheck { status: plan.status, ..(*check).clone() }).await?;
@@ -105,6 +114,18 @@ impl Controller for Checks {
                 .filter(|check| looks_after(check, machine))
                 .map(|check| Key::of(&*check))
                 .collect::<Vec<_>>()
+        });
+        let checks = world.checks.clone();
+        world
+            .clusters
+            .queue_mapped(queue, move |cluster| of_cluster(&checks, cluster, |check| &check.spec.cluster_name));
+        // Before its kubeconfig is there, a cluster's nodes cannot be looked at.
+        let checks = world.checks.clone();
+        world.secrets.queue_mapped(queue, move |secret| {
+            let cluster = cluster_of_secret(secret);
+            let here = cluster.iter().flat_map(|cluster| checks.in_namespace(&cluster.namespace));
+            let own = here.filter(|check| Some(&check.spec.cluster_name) == cluster.as_ref().map(|key| &key.name));
+            own.map(|check| Key::of(&*check)).collect::<Vec<_>>()
         });
         let (checks, queue) = (world.checks.clone(), queue.clone());
         world.tenants.on_node(move |cluster, _| {

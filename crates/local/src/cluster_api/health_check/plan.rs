@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use capi::IntOrPercent;
-use capi::core::{Cluster, Machine, MachineHealthCheck, MachineHealthCheckStatus};
-use capi::names::annotations::SKIP_REMEDIATION;
+use capi::core::{Cluster, Machine, MachineHealthCheck, MachineHealthCheckStatus, MachineStatus};
+use capi::names::annotations::{REMEDIATE_MACHINE, SKIP_REMEDIATION};
 use capi::names::conditions;
+use capi::{Condition, IntOrPercent};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 
 use crate::cluster_api::conditions::{holds_since, judged, since};
 use crate::cluster_api::machine::{duration, later};
+use crate::cluster_api::set::is_given_up;
 use crate::cluster_api::world::{is_leaving, is_paused};
 
 /// How long a machine may take to become a node where nothing else is said.
@@ -32,8 +33,10 @@ pub(super) struct Observed {
 }
 
 pub(super) struct Plan {
-    /// Machines to delete, and why.
+    /// Machines that are given up from now on, and why. Whoever owns them replaces them.
     pub(super) lost: Vec<(Arc<Machine>, String)>,
+    /// Machines that were given up and are well again.
+    pub(super) recovered: Vec<Arc<Machine>>,
     pub(super) status: Option<MachineHealthCheckStatus>,
     /// When the next machine counts as lost unless it recovers.
     pub(super) due: Option<Timestamp>,
@@ -51,22 +54,33 @@ enum Health {
 pub(super) fn plan(observed: &Observed) -> Plan {
     let check = &observed.check;
     if is_paused(&**check, observed.cluster.as_deref()) || is_leaving(&**check) {
-        return Plan { lost: Vec::new(), status: check.status.clone(), due: None };
+        return Plan { lost: Vec::new(), recovered: Vec::new(), status: check.status.clone(), due: None };
     }
-    let (mut lost, mut due, mut well) = (Vec::new(), None::<Timestamp>, 0_i32);
-    for target in &observed.targets {
+    let targets: Vec<&Target> = observed
+        .targets
+        .iter()
+        .filter(|target| is_looked_after(&target.machine, observed.cluster.as_deref()))
+        .collect();
+    let (mut lost, mut recovered, mut due, mut well) = (Vec::new(), Vec::new(), None::<Timestamp>, 0_i32);
+    for target in &targets {
         match health(observed, target) {
-            Health::Well => well += 1,
+            Health::Well if target.node.is_some() && !is_leaving(&*target.machine) => {
+                well += 1;
+                recovered.extend(is_given_up(&target.machine).then(|| Arc::clone(&target.machine)));
+            }
+            Health::Well => {}
             Health::Failing(at) => due = Some(due.map_or(at, |due| due.min(at))),
             Health::Lost(reason) => lost.push((Arc::clone(&target.machine), reason)),
         }
     }
-    let total = i32::try_from(observed.targets.len()).unwrap_or(i32::MAX);
-    let allowed = allowed(check, total, i32::try_from(lost.len()).unwrap_or(i32::MAX));
-    let message = format!("{} of {total} machines are lost, which is more than may be replaced by itself", lost.len());
+    let total = i32::try_from(targets.len()).unwrap_or(i32::MAX);
+    // Whatever is not known to be well counts: many that begin to fail at once are no reason to remove the first of them.
+    let unwell = total - well;
+    let allowed = allowed(check, total, unwell);
+    let message = format!("{unwell} of {total} machines are not well, and not as many may be replaced by itself");
     let verdicts = vec![judged(conditions::REMEDIATION_ALLOWED, allowed.is_some(), "TooManyUnhealthy", message)];
     let before = check.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    let mut targets: Vec<String> = observed.targets.iter().map(|target| target.machine.name_any()).collect();
+    let mut targets: Vec<String> = targets.iter().map(|target| target.machine.name_any()).collect();
     targets.sort();
     let status = MachineHealthCheckStatus {
         observed_generation: check.metadata.generation,
@@ -79,19 +93,39 @@ pub(super) fn plan(observed: &Observed) -> Plan {
     if allowed.is_none() {
         lost.clear();
     }
-    lost.retain(|(machine, _)| may_delete(machine, observed.cluster.as_deref()));
-    Plan { lost, status: Some(status), due }
+    lost.retain(|(machine, _)| is_replaced(machine) && !is_leaving(&**machine) && !is_given_up(machine));
+    Plan { lost, recovered, status: Some(status), due }
 }
 
-/// Only what somebody replaces is removed.
-fn may_delete(machine: &Machine, cluster: Option<&Cluster>) -> bool {
-    let is_replaced = machine.owner_references().iter().any(|owner| {
+/// Whether nobody guards a machine against being replaced.
+fn is_looked_after(machine: &Machine, cluster: Option<&Cluster>) -> bool {
+    !is_paused(machine, cluster) && !machine.annotations().contains_key(SKIP_REMEDIATION)
+}
+
+/// Whether somebody makes another machine when this one goes.
+fn is_replaced(machine: &Machine) -> bool {
+    machine.owner_references().iter().any(|owner| {
         owner.controller == Some(true) && ["MachineSet", "KubeadmControlPlane"].contains(&owner.kind.as_str())
-    });
-    is_replaced
-        && !is_leaving(machine)
-        && !is_paused(machine, cluster)
-        && !machine.annotations().contains_key(SKIP_REMEDIATION)
+    })
+}
+
+/// The status of a machine that is given up, or well again when there is no reason.
+pub(super) fn marked(machine: &Machine, reason: Option<&str>, now: Timestamp) -> MachineStatus {
+    let status = machine.status.clone().unwrap_or_default();
+    let own = [conditions::HEALTH_CHECK_SUCCEEDED, conditions::OWNER_REMEDIATED];
+    let others = status.conditions.iter().filter(|known| !own.contains(&known.type_.as_str())).cloned();
+    let mut verdicts: Vec<Condition> = others.collect();
+    verdicts.push(judged(
+        conditions::HEALTH_CHECK_SUCCEEDED,
+        reason.is_none(),
+        "UnhealthyNode",
+        reason.unwrap_or_default(),
+    ));
+    if reason.is_some() {
+        let message = "its owner is to replace it";
+        verdicts.push(judged(conditions::OWNER_REMEDIATED, false, "WaitingForRemediation", message));
+    }
+    MachineStatus { conditions: since(&status.conditions, verdicts, now), ..status }
 }
 
 /// How many more may be lost before it must stop; nothing when it must stop now.
@@ -119,6 +153,9 @@ fn allowed(check: &MachineHealthCheck, total: i32, lost: i32) -> Option<i32> {
 fn health(observed: &Observed, target: &Target) -> Health {
     let machine = &target.machine;
     let status = machine.status.clone().unwrap_or_default();
+    if machine.annotations().contains_key(REMEDIATE_MACHINE) {
+        return Health::Lost("somebody marked it to be replaced".into());
+    }
     if let Some(reason) = status.failure_reason {
         return Health::Lost(format!("it failed: {reason}"));
     }
@@ -239,11 +276,13 @@ mod tests {
     #[test]
     fn nothing_is_done_when_too_many_are_lost_at_once() {
         let silent = || target("a", Some(("Unknown", 0)), true);
+        let failing = || target("c", Some(("Unknown", 950)), true);
         let well = || target("b", Some(("True", 0)), true);
         for (limit, targets, lost, allowed) in [
             (json!({}), vec![silent(), silent()], 2, 0),
             (json!({"maxUnhealthy": "40%"}), vec![silent(), well(), well()], 1, 0),
             (json!({"maxUnhealthy": "40%"}), vec![silent(), silent(), well()], 0, 0),
+            (json!({"maxUnhealthy": "40%"}), vec![silent(), failing(), well()], 0, 0),
             (json!({"maxUnhealthy": 1}), vec![silent(), silent()], 0, 0),
             (json!({"maxUnhealthy": 2}), vec![silent(), well()], 1, 1),
             (json!({"unhealthyRange": "[2-3]"}), vec![silent(), well()], 0, 0),
@@ -270,5 +309,29 @@ mod tests {
         for target in [lonely, guarded] {
             assert!(plan(&observed(json!({}), vec![target])).lost.is_empty());
         }
+    }
+
+    #[test]
+    fn a_machine_is_given_up_once_and_forgiven_when_it_is_well() {
+        let told = |ready: &str, reason: Option<&str>| {
+            let target = target("m", Some((ready, 0)), true);
+            let mut machine = (*target.machine).clone();
+            machine.status = Some(marked(&machine, reason, at(1)));
+            Target { machine: Arc::new(machine), ..target }
+        };
+        let silent = || told("Unknown", Some("silent"));
+        assert!(is_given_up(&silent().machine) && !is_given_up(&told("True", None).machine));
+        for (why, target, recovered) in [
+            ("it was said before", silent(), 0),
+            ("it is back", told("True", Some("silent")), 1),
+            ("it is well", told("True", None), 0),
+        ] {
+            let plan = plan(&observed(json!({}), vec![target]));
+            assert_eq!((plan.lost.len(), plan.recovered.len()), (0, recovered), "{why}");
+        }
+        let mut marked_by_hand = (*target("m", Some(("True", 0)), true).machine).clone();
+        marked_by_hand.metadata.annotations = Some([(REMEDIATE_MACHINE.to_owned(), String::new())].into());
+        let by_hand = Target { machine: Arc::new(marked_by_hand), ..target("m", Some(("True", 0)), true) };
+        assert_eq!(plan(&observed(json!({}), vec![by_hand])).lost.len(), 1);
     }
 }

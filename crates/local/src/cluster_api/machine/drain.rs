@@ -1,46 +1,76 @@
 //! Emptying a node before its machine goes.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{EvictParams, ListParams, Patch, PatchParams};
-use kube::{Api, Client, ResourceExt};
-use runtime::Failure;
+use kube::{Api, ResourceExt};
+use runtime::{Failure, Key};
 use serde_json::json;
 
-const MIRROR: &str = "kubernetes.io/config.mirror";
+use super::removal::is_reachable;
+use crate::tenants::{Tenant, Tenants};
 
-/// Keeps new pods off a node and asks those on it to go, as far as their budgets allow. Tells how many are still there.
-pub(super) async fn drain(client: &Client, node: &Node) -> Result<usize, Failure> {
+const MIRROR: &str = "kubernetes.io/config.mirror";
+/// So many pods are named of those that are waited for.
+const NAMED: usize = 5;
+
+/// Keeps new pods off a node and asks those on it to go, as far as their budgets allow. Tells what is still waited for;
+/// nothing when the node is empty. Changes of pods and budgets are told from now on.
+pub(super) async fn drain(
+    tenants: &Tenants,
+    cluster: &Key,
+    tenant: &Tenant,
+    node: &Node,
+) -> Result<Option<String>, Failure> {
     let name = node.name_any();
     if node.spec.as_ref().and_then(|spec| spec.unschedulable) != Some(true) {
-        let nodes: Api<Node> = Api::all(client.clone());
+        let nodes: Api<Node> = Api::all(tenant.client.clone());
         let closed = json!({"spec": {"unschedulable": true}});
         nodes.patch(&name, &PatchParams::default(), &Patch::Merge(closed)).await?;
     }
-    let on_node = ListParams::default().fields(&format!("spec.nodeName={name}"));
-    let all: Api<Pod> = Api::all(client.clone());
     let answers = is_reachable(node);
-    let mut left = 0;
-    for pod in all.list(&on_node).await?.items.iter().filter(|pod| must_go(pod, answers)) {
-        left += 1;
+    let pods = tenants.pods(cluster, tenant).await?;
+    let mut left = evict(tenant, pods.all(), &name, answers).await?;
+    if left.is_empty() {
+        // One that was bound at the last moment may not be known yet.
+        let on_node = ListParams::default().fields(&format!("spec.nodeName={name}"));
+        let all = Api::<Pod>::all(tenant.client.clone()).list(&on_node).await?.items;
+        left = evict(tenant, all.into_iter().map(Arc::new).collect(), &name, answers).await?;
+    }
+    Ok((!left.is_empty()).then(|| waiting(&left)))
+}
+
+/// Asks the pods on a node to go. Gives back those that are still there, each with what it does.
+async fn evict(tenant: &Tenant, pods: Vec<Arc<Pod>>, node: &str, answers: bool) -> Result<Vec<String>, Failure> {
+    let on_node = |pod: &Arc<Pod>| pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) == Some(node);
+    let mut left = Vec::new();
+    for pod in pods.iter().filter(|pod| on_node(pod) && must_go(pod, answers)) {
+        let name = Key::of(&**pod);
         if pod.metadata.deletion_timestamp.is_some() {
+            left.push(format!("{name} is ending"));
             continue;
         }
-        let pods: Api<Pod> = Api::namespaced(client.clone(), &pod.namespace().unwrap_or_default());
-        match pods.evict(&pod.name_any(), &EvictParams::default()).await {
-            Ok(_) => {}
-            Err(kube::Error::Api(status)) if status.code == 404 => left -= 1,
+        let api: Api<Pod> = Api::namespaced(tenant.client.clone(), &name.namespace);
+        match api.evict(&name.name, &EvictParams::default()).await {
+            Ok(_) => left.push(format!("{name} is ending")),
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
             // Its budgets, or something else about it, do not allow it now; the others go meanwhile.
-            Err(kube::Error::Api(_)) => {}
+            Err(kube::Error::Api(status)) => left.push(format!("{name} must stay: {}", status.message)),
             Err(error) => return Err(error.into()),
         }
     }
     Ok(left)
 }
 
-/// Whether the kubelet of a node can end pods.
-fn is_reachable(node: &Node) -> bool {
-    let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    !conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "Unknown")
+/// What is waited for, in a sentence.
+fn waiting(left: &[String]) -> String {
+    let mut named: Vec<&str> = left.iter().map(String::as_str).collect();
+    named.sort_unstable();
+    let more = named.len().saturating_sub(NAMED);
+    named.truncate(NAMED);
+    let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+    format!("{} pods are still there: {}{more}", left.len(), named.join("; "))
 }
 
 /// Whether a pod stands in the way: one that belongs to its node does not, nor one that nobody is left to end.
@@ -73,5 +103,13 @@ mod tests {
         ] {
             assert_eq!(must_go(&pod(metadata.clone()), answers), expected, "{metadata}");
         }
+    }
+
+    #[test]
+    fn the_first_pods_are_named() {
+        let left = |count: usize| (0..count).map(|number| format!("n/p{number} is ending")).collect::<Vec<_>>();
+        assert_eq!(waiting(&left(1)), "1 pods are still there: n/p0 is ending");
+        let many = waiting(&left(7));
+        assert!(many.starts_with("7 pods") && many.ends_with("n/p4 is ending; and 2 more"), "{many}");
     }
 }

@@ -3,11 +3,13 @@
 mod cloned;
 mod drain;
 mod plan;
+mod removal;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use capi::core::{Cluster, Machine};
+use capi::controlplane::KubeadmControlPlane;
+use capi::core::{Cluster, Machine, MachineSet, MachineStatus};
 use capi::names::finalizers::MACHINE;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
@@ -17,12 +19,13 @@ use runtime::{Failure, Key, Next, Queue, Reconcile, Retry};
 use serde_json::json;
 
 use super::external;
-use super::world::{World, is_leaving, released};
+use super::world::{World, cluster_of_secret, is_leaving, of_cluster, released};
 use crate::controller::Controller;
-use plan::{Observed, Step, plan};
+use crate::workloads::rounding::until;
+use plan::{Observed, Step, Templates, plan};
 
-/// How soon a node that is being emptied is looked at again.
-const DRAIN_AGAIN: Duration = Duration::from_millis(500);
+/// When pods that must stay are asked again at the latest. Their changes are told; what else keeps them may not be.
+const DRAIN_AGAIN: Duration = Duration::from_secs(20);
 
 /// The controller of Machines.
 pub(super) struct Machines {
@@ -38,14 +41,30 @@ impl Machines {
         let world = &self.world;
         let namespace = machine.namespace().unwrap_or_default();
         let cluster = world.cluster(&namespace, &machine.spec.cluster_name);
-        let set = Key::of_controller::<capi::core::MachineSet>(&**machine).and_then(|key| world.sets.get(&key));
+        let templates = self.templates(machine);
         let bootstrap = match &machine.spec.bootstrap.config_ref {
             Some(reference) => world.externals.get(&namespace, reference).await?,
             None => None,
         };
         let infrastructure = world.externals.get(&namespace, &machine.spec.infrastructure_ref).await?;
         let node = self.node(machine, cluster.as_deref()).await?;
-        Ok(Observed { machine: Arc::clone(machine), cluster, set, bootstrap, infrastructure, node, now: world.now() })
+        let (machine, now) = (Arc::clone(machine), world.now());
+        Ok(Observed { machine, cluster, templates, bootstrap, infrastructure, node, now })
+    }
+
+    /// What the owner of a machine wants it made from.
+    fn templates(&self, machine: &Machine) -> Templates {
+        let set = Key::of_controller::<MachineSet>(machine).and_then(|key| self.world.sets.get(&key));
+        if let Some(set) = set {
+            let template = &set.spec.template.spec;
+            let infrastructure = Some(template.infrastructure_ref.clone());
+            return Templates { bootstrap: template.bootstrap.config_ref.clone(), infrastructure };
+        }
+        let plane = Key::of_controller::<KubeadmControlPlane>(machine);
+        let plane = plane.and_then(|key| self.world.control_planes.get(&key));
+        // A control plane makes what its machines boot by itself.
+        let infrastructure = plane.map(|plane| plane.spec.machine_template.infrastructure_ref.clone());
+        Templates { bootstrap: None, infrastructure }
     }
 
     async fn node(&self, machine: &Machine, cluster: Option<&Cluster>) -> Result<Option<Arc<Node>>, Failure> {
@@ -89,14 +108,12 @@ impl Machines {
             }
             Step::Drain(node) => {
                 let Some(tenant) = world.tenants.get(&cluster_key(machine)).await? else { return Ok(None) };
-                return match drain::drain(&tenant.client, &node).await? {
-                    0 => {
-                        let status = plan::drained(observed);
-                        world.machines.report(&Machine { status: Some(status), ..(**machine).clone() }).await?;
-                        Ok(None)
-                    }
-                    _ => Ok(Some(DRAIN_AGAIN)),
-                };
+                let waiting = drain::drain(&world.tenants, &cluster_key(machine), &tenant, &node).await?;
+                let status = Some(plan::drained(observed, waiting.as_deref()));
+                if status != machine.status {
+                    world.machines.report(&Machine { status, ..(**machine).clone() }).await?;
+                }
+                return Ok(waiting.map(|_| DRAIN_AGAIN));
             }
             Step::Delete(object) => world.externals.delete(&object).await?,
             Step::DeleteNode(name) => self.delete_node(observed, &name).await?,
@@ -116,7 +133,7 @@ impl Machines {
         match nodes.delete(name, &DeleteParams::default()).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-            Err(error) if plan::is_node_given_up(observed) => {
+            Err(error) if removal::is_node_given_up(observed) => {
                 tracing::warn!(node = name, %error, "a node stays behind");
                 Ok(())
             }
@@ -132,7 +149,8 @@ impl Reconcile for Machines {
         let plan = plan(&observed);
         let is_changed = plan.steps.iter().any(|step| matches!(step, Step::Change(_) | Step::Release));
         let is_draining = plan.steps.iter().any(|step| matches!(step, Step::Drain(_)));
-        if is_draining && plan.status != machine.status {
+        let begun = |status: Option<&MachineStatus>| status.and_then(|status| status.deletion.clone());
+        if is_draining && begun(plan.status.as_ref()) != begun(machine.status.as_ref()) {
             // When it began is on record before it begins; the change leads to the next pass.
             self.world.machines.report(&Machine { status: plan.status, ..(*machine).clone() }).await?;
             return Ok(Next::Rest);
@@ -144,7 +162,8 @@ impl Reconcile for Machines {
         if !is_changed && !is_draining && plan.status != machine.status {
             self.world.machines.report(&Machine { status: plan.status, ..(*machine).clone() }).await?;
         }
-        Ok(again.map_or(Next::Rest, Next::After))
+        let due = plan.due.map(|at| until(at, observed.now) + Duration::from_secs(1));
+        Ok(again.into_iter().chain(due).min().map_or(Next::Rest, Next::After))
     }
 }
 
@@ -156,10 +175,14 @@ impl Controller for Machines {
         let world = &self.world;
         world.machines.queue_each(queue);
         let machines = world.machines.clone();
-        world.clusters.queue_mapped(queue, move |cluster| {
-            let name = cluster.name_any();
-            let here = machines.in_namespace(&cluster.namespace().unwrap_or_default());
-            here.into_iter().filter(|one| one.spec.cluster_name == name).map(|one| Key::of(&*one)).collect::<Vec<_>>()
+        world.clusters.queue_mapped(queue, move |cluster| of_cluster(&machines, cluster, |one| &one.spec.cluster_name));
+        // Before its kubeconfig is there, a cluster's nodes cannot be looked at.
+        let machines = world.machines.clone();
+        world.secrets.queue_mapped(queue, move |secret| {
+            let cluster = cluster_of_secret(secret);
+            let here = cluster.iter().flat_map(|cluster| machines.in_namespace(&cluster.namespace));
+            let own = here.filter(|machine| cluster.as_ref() == Some(&cluster_key(machine)));
+            own.map(|machine| Key::of(&*machine)).collect::<Vec<_>>()
         });
         let (machines, queued) = (world.machines.clone(), queue.clone());
         world.externals.on_change(move |object| {
@@ -180,6 +203,13 @@ impl Controller for Machines {
                 machine.spec.cluster_name == cluster.name && id.is_some() && machine.spec.provider_id.as_ref() == id
             };
             here.iter().filter(belongs).for_each(|machine| queued.add(Key::of(&**machine)));
+        });
+        // Whatever pods or budgets change: those of one node may have waited for those of another.
+        let (machines, queued) = (world.machines.clone(), queue.clone());
+        world.tenants.on_pod(move |cluster| {
+            let here = machines.in_namespace(&cluster.namespace);
+            let own = here.iter().filter(|machine| is_leaving(&***machine) && cluster_key(machine) == *cluster);
+            own.for_each(|machine| queued.add(Key::of(&**machine)));
         });
     }
 }

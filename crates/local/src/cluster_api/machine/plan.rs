@@ -3,23 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use capi::core::{Cluster, Machine, MachineDeletion, MachineSet, MachineStatus, NodeInfo};
+use capi::core::{Cluster, Machine, MachineStatus, NodeInfo};
 use capi::names::{annotations, conditions, finalizers::MACHINE, labels, phases};
-use capi::{Condition, ConditionStatus, MachineAddress, ObjectReference};
-use jiff::{SignedDuration, Timestamp};
+use capi::{Condition, MachineAddress, ObjectReference};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::DynamicObject;
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
-use super::{duration, later};
+use super::removal;
 use crate::cluster_api::conditions::{judged, since};
 use crate::cluster_api::external::{field, says, text};
 use crate::cluster_api::world::{held, is_held, is_leaving, is_paused};
 
-/// How long removing a Node is tried where nothing else is said.
-const NODE_DELETION: SignedDuration = SignedDuration::from_secs(10);
 /// Labels of a machine that its Node gets too.
 const NODE_LABELS: [&str; 3] = ["node-role.kubernetes.io", "node-restriction.kubernetes.io", "node.cluster.x-k8s.io"];
 
@@ -27,11 +25,19 @@ const NODE_LABELS: [&str; 3] = ["node-role.kubernetes.io", "node-restriction.kub
 pub(super) struct Observed {
     pub(super) machine: Arc<Machine>,
     pub(super) cluster: Option<Arc<Cluster>>,
-    pub(super) set: Option<Arc<MachineSet>>,
+    /// What it is made from, as far as somebody left that to others.
+    pub(super) templates: Templates,
     pub(super) bootstrap: Option<Arc<DynamicObject>>,
     pub(super) infrastructure: Option<Arc<DynamicObject>>,
     pub(super) node: Option<Arc<Node>>,
     pub(super) now: Timestamp,
+}
+
+/// What a machine is made from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Templates {
+    pub(super) bootstrap: Option<ObjectReference>,
+    pub(super) infrastructure: Option<ObjectReference>,
 }
 
 /// One thing to do.
@@ -56,20 +62,23 @@ pub(super) enum Step {
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     pub(super) status: Option<MachineStatus>,
+    /// When something that is waited for has taken long enough.
+    pub(super) due: Option<Timestamp>,
 }
 
 /// Decides. Pure.
 pub(super) fn plan(observed: &Observed) -> Plan {
     let machine = &observed.machine;
     if is_paused(&**machine, observed.cluster.as_deref()) {
-        return Plan { steps: Vec::new(), status: machine.status.clone() };
+        return Plan { steps: Vec::new(), status: machine.status.clone(), due: None };
     }
     let steps = match is_leaving(&**machine) {
-        true if is_held(&**machine, MACHINE) => removal(observed),
+        true if is_held(&**machine, MACHINE) => removal::steps(observed),
         true => Vec::new(),
         false => completion(observed).map_or_else(|| making(observed), |change| vec![Step::Change(change)]),
     };
-    Plan { steps, status: Some(report(observed)) }
+    let due = removal::due(observed).filter(|_| is_leaving(&**machine));
+    Plan { steps, status: Some(report(observed)), due }
 }
 
 /// What every Machine has, and one that a user made may lack.
@@ -94,21 +103,20 @@ fn making(observed: &Observed) -> Vec<Step> {
     let machine = &observed.machine;
     let status = machine.status.clone().unwrap_or_default();
     let mut steps = Vec::new();
-    let template = observed.set.as_ref().map(|set| &set.spec.template.spec);
-    let clone = |template: Option<&ObjectReference>| {
-        template.map(|template| Step::Clone { template: template.clone(), name: machine.name_any() })
+    let clone = |template: &Option<ObjectReference>| {
+        template.as_ref().map(|template| Step::Clone { template: template.clone(), name: machine.name_any() })
     };
     match &observed.bootstrap {
         Some(object) => steps.push(Step::Own(Arc::clone(object))),
         None if machine.spec.bootstrap.config_ref.is_some() && !status.bootstrap_ready => {
-            steps.extend(clone(template.and_then(|template| template.bootstrap.config_ref.as_ref())));
+            steps.extend(clone(&observed.templates.bootstrap));
         }
         None => {}
     }
     match &observed.infrastructure {
         Some(object) => steps.push(Step::Own(Arc::clone(object))),
         None if !status.infrastructure_ready => {
-            steps.extend(clone(template.map(|template| &template.infrastructure_ref)))
+            steps.extend(clone(&observed.templates.infrastructure));
         }
         None => {}
     }
@@ -162,46 +170,6 @@ fn marks(machine: &Machine, node: &Node) -> Option<Value> {
     (!wanted.is_empty() || !labels.is_empty()).then(|| json!({"metadata": {"annotations": wanted, "labels": labels}}))
 }
 
-/// The node is emptied, the machine goes, then what it booted, then its Node.
-fn removal(observed: &Observed) -> Vec<Step> {
-    let machine = &observed.machine;
-    // Nothing is moved elsewhere in a cluster that goes as a whole.
-    let cluster_stays = observed.cluster.as_ref().is_some_and(|cluster| !is_leaving(&**cluster));
-    if let Some(node) = observed.node.as_ref().filter(|_| cluster_stays && must_drain(observed)) {
-        return vec![Step::Drain(Arc::clone(node))];
-    }
-    if let Some(object) = &observed.infrastructure {
-        return if is_leaving(&**object) { Vec::new() } else { vec![Step::Delete(Arc::clone(object))] };
-    }
-    if let Some(object) = &observed.bootstrap {
-        return if is_leaving(&**object) { Vec::new() } else { vec![Step::Delete(Arc::clone(object))] };
-    }
-    let node = machine.status.as_ref().and_then(|status| status.node_ref.as_ref()?.name.clone());
-    let mut steps: Vec<Step> = node.filter(|_| cluster_stays).map(Step::DeleteNode).into_iter().collect();
-    steps.push(Step::Release);
-    steps
-}
-
-fn must_drain(observed: &Observed) -> bool {
-    let machine = &observed.machine;
-    let status = machine.status.clone().unwrap_or_default();
-    let begun = status.deletion.as_ref().and_then(|deletion| deletion.node_drain_start_time.as_ref());
-    let limit = duration(machine.spec.node_drain_timeout.as_deref()).filter(|limit| !limit.is_zero());
-    let is_over = begun.zip(limit).is_some_and(|(begun, limit)| later(begun.0, limit) <= observed.now);
-    let is_done = Condition::holds(&status.conditions, conditions::DRAINING_SUCCEEDED);
-    !machine.annotations().contains_key(annotations::EXCLUDE_NODE_DRAINING)
-        && !is_done
-        && !is_over
-        && observed.infrastructure.as_ref().is_some_and(|object| !is_leaving(&**object))
-}
-
-/// Whether a tenant that does not answer has had time enough to remove a Node.
-pub(super) fn is_node_given_up(observed: &Observed) -> bool {
-    let asked = observed.machine.metadata.deletion_timestamp.as_ref().map_or(observed.now, |time| time.0);
-    let limit = duration(observed.machine.spec.node_deletion_timeout.as_deref()).unwrap_or(NODE_DELETION);
-    !limit.is_zero() && later(asked, limit) <= observed.now
-}
-
 /// Contract v1beta1, or v1beta2 where a provider has gone on to it.
 fn is_ready(object: &DynamicObject) -> bool {
     says(object, "/status/ready") || says(object, "/status/initialization/provisioned")
@@ -237,15 +205,8 @@ fn report(observed: &Observed) -> MachineStatus {
         () if bootstrap_ready => phases::PROVISIONING,
         () => phases::PENDING,
     };
-    let draining = is_leaving(&**machine) && observed.node.is_some() && must_drain(observed);
-    let begun = before.deletion.as_ref().and_then(|deletion| deletion.node_drain_start_time.clone());
-    let deletion = (draining || begun.is_some()).then(|| MachineDeletion {
-        node_drain_start_time: begun.or(Some(Time(observed.now))),
-        wait_for_node_volume_detach_start_time: None,
-    });
     let (failure_reason, failure_message) = failure.map_or((None, None), |(reason, message)| (Some(reason), message));
-    let verdicts =
-        verdicts(observed, bootstrap_ready, infrastructure_ready, node_ref.is_some(), draining, &before.conditions);
+    let verdicts = verdicts(observed, bootstrap_ready, infrastructure_ready, node_ref.is_some(), &before.conditions);
     MachineStatus {
         observed_generation: machine.metadata.generation,
         last_updated: match before.phase.as_deref() == Some(phase) {
@@ -260,7 +221,7 @@ fn report(observed: &Observed) -> MachineStatus {
         addresses: addresses.unwrap_or(before.addresses),
         failure_reason,
         failure_message,
-        deletion,
+        deletion: removal::record(observed),
         conditions: since(&before.conditions, verdicts, observed.now),
     }
 }
@@ -270,7 +231,6 @@ fn verdicts(
     bootstrap_ready: bool,
     infrastructure_ready: bool,
     joined: bool,
-    draining: bool,
     before: &[Condition],
 ) -> Vec<Condition> {
     let ready = observed.node.as_ref().and_then(|node| {
@@ -299,23 +259,21 @@ fn verdicts(
         judged(conditions::INFRASTRUCTURE_READY, infrastructure_ready, "WaitingForInfrastructure", infrastructure),
         judged(conditions::NODE_HEALTHY, healthy, node_reason, node_message),
     ];
-    if draining {
-        verdicts.push(judged(conditions::DRAINING_SUCCEEDED, false, "Draining", "its node is being emptied"));
-    } else if let Some(known) = before.iter().find(|known| known.type_ == conditions::DRAINING_SUCCEEDED) {
-        verdicts.push(known.clone());
-    }
+    verdicts.extend(removal::verdicts(observed, before));
+    // These are for MachineHealthChecks and owners to say.
+    let others = [conditions::HEALTH_CHECK_SUCCEEDED, conditions::OWNER_REMEDIATED];
+    verdicts.extend(before.iter().filter(|known| others.contains(&known.type_.as_str())).cloned());
     verdicts
 }
 
-/// The status of a machine whose node is empty now.
-pub(super) fn drained(observed: &Observed) -> MachineStatus {
-    let mut status = report(observed);
-    for condition in status.conditions.iter_mut().filter(|known| known.type_ == conditions::DRAINING_SUCCEEDED) {
-        condition.status = ConditionStatus::True;
-        condition.last_transition_time = Some(Time(observed.now));
-        (condition.reason, condition.message, condition.severity) = (None, None, None);
-    }
-    status
+/// The status of a machine whose node was looked at: what is waited for, or nothing when it is empty now.
+pub(super) fn drained(observed: &Observed, waiting: Option<&str>) -> MachineStatus {
+    let status = report(observed);
+    let type_ = conditions::DRAINING_SUCCEEDED;
+    let verdict = judged(type_, waiting.is_none(), "Draining", waiting.unwrap_or_default());
+    let others = status.conditions.iter().filter(|known| known.type_ != type_).cloned();
+    let verdicts = others.chain([verdict]).collect();
+    MachineStatus { conditions: since(&status.conditions, verdicts, observed.now), ..status }
 }
 
 fn node_info(node: &Node) -> Option<NodeInfo> {

@@ -15,13 +15,9 @@ fn machine(spec: Value, status: Value) -> Machine {
     serde_json::from_value(object).unwrap()
 }
 
-fn set() -> MachineSet {
-    serde_json::from_value(json!({
-        "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineSet", "metadata": {"name": "s", "uid": "2"},
-        "spec": {"clusterName": "c", "template": {"spec": {"clusterName": "c",
-            "bootstrap": {"configRef": {"name": "boots"}}, "infrastructureRef": {"name": "metal"}}}},
-    }))
-    .unwrap()
+fn templates() -> Templates {
+    let named = |name: &str| Some(ObjectReference { name: Some(name.to_owned()), ..ObjectReference::default() });
+    Templates { bootstrap: named("boots"), infrastructure: named("metal") }
 }
 
 fn cluster(leaving: bool) -> Cluster {
@@ -48,7 +44,7 @@ fn observed(machine: Machine) -> Observed {
     Observed {
         machine: Arc::new(machine),
         cluster: Some(Arc::new(cluster(false))),
-        set: Some(Arc::new(set())),
+        templates: templates(),
         bootstrap: None,
         infrastructure: None,
         node: None,
@@ -185,9 +181,103 @@ fn a_machine_goes_step_by_step() {
         assert_eq!(status.phase.as_deref(), Some("Deleting"));
         if steps == ["drain"] {
             assert!(status.deletion.is_some_and(|deletion| deletion.node_drain_start_time.is_some()), "{why}");
-            assert!(Condition::holds(&drained(&known).conditions, conditions::DRAINING_SUCCEEDED), "{why}");
+            assert!(Condition::holds(&drained(&known, None).conditions, conditions::DRAINING_SUCCEEDED), "{why}");
+            let waiting = drained(&known, Some("n/p must stay")).conditions;
+            let told = waiting.iter().find(|known| known.type_ == conditions::DRAINING_SUCCEEDED);
+            assert_eq!(told.and_then(|told| told.message.as_deref()), Some("n/p must stay"), "{why}");
         }
     }
+}
+
+#[test]
+fn others_can_hold_a_machine_and_its_volumes_are_waited_for() {
+    let drained =
+        json!({"nodeRef": {"name": "m"}, "conditions": [{"type": conditions::DRAINING_SUCCEEDED, "status": "True"}]});
+    let detaching = json!({"nodeRef": {"name": "m"}, "conditions": [{"type": conditions::DRAINING_SUCCEEDED, "status": "True"}],
+        "deletion": {"waitForNodeVolumeDetachStartTime": "2026-01-01T00:00:00Z"}});
+    let with_volume = |ready: &str| {
+        let mut node = (*node(ready).unwrap()).clone();
+        node.status.as_mut().unwrap().volumes_attached =
+            Some(vec![k8s_openapi::api::core::v1::AttachedVolume { name: "disk".into(), device_path: "d".into() }]);
+        Some(Arc::new(node))
+    };
+    let before_drain = || vec![format!("{}/backup", annotations::PRE_DRAIN_HOOK)];
+    let before_end = || vec![format!("{}/storage", annotations::PRE_TERMINATE_HOOK)];
+    let excluded = || vec![annotations::EXCLUDE_VOLUME_DETACH.to_owned()];
+    let limit = json!({"nodeVolumeDetachTimeout": "30s"});
+    let waits = |type_: &'static str| (Vec::<&str>::new(), Some(type_));
+    let ends = (vec!["delete Infra"], None);
+    for (why, spec, status, marks, node, cluster_leaves, (steps, waiting)) in [
+        (
+            "held before",
+            json!({}),
+            json!({}),
+            before_drain(),
+            node("True"),
+            false,
+            waits(conditions::PRE_DRAIN_HOOK_SUCCEEDED),
+        ),
+        ("not for a cluster that goes", json!({}), json!({}), before_drain(), node("True"), true, ends.clone()),
+        (
+            "volumes",
+            json!({}),
+            drained.clone(),
+            vec![],
+            with_volume("True"),
+            false,
+            waits(conditions::VOLUME_DETACH_SUCCEEDED),
+        ),
+        ("volumes of a silent node", json!({}), drained.clone(), vec![], with_volume("Unknown"), false, ends.clone()),
+        ("volumes nobody waits for", json!({}), drained.clone(), excluded(), with_volume("True"), false, ends.clone()),
+        ("for long enough", limit, detaching, vec![], with_volume("True"), false, ends.clone()),
+        (
+            "held after",
+            json!({}),
+            drained.clone(),
+            before_end(),
+            node("True"),
+            false,
+            waits(conditions::PRE_TERMINATE_HOOK_SUCCEEDED),
+        ),
+        (
+            "held as the cluster goes",
+            json!({}),
+            drained,
+            before_end(),
+            node("True"),
+            true,
+            waits(conditions::PRE_TERMINATE_HOOK_SUCCEEDED),
+        ),
+    ] {
+        let mut machine = machine(spec, status);
+        machine.metadata.deletion_timestamp = Some(Time("2026-01-01T00:00:00Z".parse().unwrap()));
+        machine.metadata.annotations = Some(marks.into_iter().map(|mark| (mark, "me".to_owned())).collect());
+        let known = Observed {
+            infrastructure: external("Infra", json!({}), json!({})),
+            node,
+            cluster: Some(Arc::new(cluster(cluster_leaves))),
+            ..observed(machine)
+        };
+        let plan = plan(&known);
+        assert_eq!(named(&plan.steps), steps, "{why}");
+        let own = [
+            conditions::PRE_DRAIN_HOOK_SUCCEEDED,
+            conditions::VOLUME_DETACH_SUCCEEDED,
+            conditions::PRE_TERMINATE_HOOK_SUCCEEDED,
+        ];
+        let status = plan.status.unwrap();
+        let told = status.conditions.iter().filter(|known| own.contains(&known.type_.as_str()));
+        let told: Vec<_> = told.map(|known| (known.type_.as_str(), known.message.is_some())).collect();
+        assert_eq!(told, waiting.map(|type_| (type_, true)).into_iter().collect::<Vec<_>>(), "{why}");
+    }
+}
+
+#[test]
+fn a_node_that_joined_at_the_last_moment_goes_too() {
+    let mut machine = machine(json!({"providerID": "p"}), json!({}));
+    machine.metadata.deletion_timestamp = Some(Time("2026-01-01T00:00:00Z".parse().unwrap()));
+    let known = Observed { node: node("True"), ..observed(machine) };
+    assert_eq!(named(&plan(&known).steps), ["delete node m", "release"]);
 }
 
 #[test]

@@ -5,17 +5,19 @@ mod rank;
 
 use std::sync::Arc;
 
-use capi::core::{Machine, MachineSet};
+use capi::core::{Machine, MachineDeployment, MachineSet};
 use capi::names::{CONTROL_PLANE_GROUP, finalizers::MACHINE_SET};
 use kube::ResourceExt;
 use runtime::{Failure, Key, Next, Queue, Reconcile};
 use serde_json::json;
 
 use super::external::text;
-use super::world::{World, held, released};
+use super::world::{World, held, of_cluster, released};
 use crate::controller::Controller;
 use crate::workloads::rounding::until;
 use plan::{ControlPlane, Observed, Step, plan};
+pub(super) use plan::{is_given_up, of_template};
+pub(super) use rank::is_well;
 
 /// The controller of MachineSets.
 pub(super) struct Sets {
@@ -43,7 +45,8 @@ impl Sets {
             },
         };
         let machines = set.uid().map(|uid| world.machines.owned_by(&uid)).unwrap_or_default();
-        Ok(Observed { set: Arc::clone(set), machines, cluster, control_plane, now: world.instant() })
+        let deployment = Key::of_controller::<MachineDeployment>(&**set).and_then(|key| world.deployments.get(&key));
+        Ok(Observed { set: Arc::clone(set), deployment, machines, cluster, control_plane, now: world.instant() })
     }
 
     async fn act(&self, set: &Arc<MachineSet>, step: Step) -> Result<(), Failure> {
@@ -87,6 +90,14 @@ impl Controller for Sets {
         let world = &self.world;
         world.sets.queue_each(queue);
         world.machines.queue_controller::<MachineSet>(queue);
+        // Whether a Cluster is paused, and which control plane is its, counts for all its sets.
+        let sets = world.sets.clone();
+        world.clusters.queue_mapped(queue, move |cluster| of_cluster(&sets, cluster, |set| &set.spec.cluster_name));
+        let sets = world.sets.clone();
+        world.deployments.queue_mapped(queue, move |deployment| {
+            let owned = deployment.uid().map(|uid| sets.owned_by(&uid)).unwrap_or_default();
+            owned.iter().map(|set| Key::of(&**set)).collect::<Vec<_>>()
+        });
         // A control plane that is made or upgraded is waited for.
         let (sets, clusters, queue) = (world.sets.clone(), world.clusters.clone(), queue.clone());
         world.externals.on_change(move |object| {

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use capi::ObjectReference;
-use capi::core::{Bootstrap, Cluster, Machine, MachineSet, MachineSetStatus, MachineSpec};
-use capi::names::{annotations::SKIP_PREFLIGHT, conditions, finalizers::MACHINE_SET, labels};
+use capi::core::{Bootstrap, Cluster, Machine, MachineDeployment, MachineSet, MachineSetStatus, MachineSpec};
+use capi::names::annotations::{REVISION, SKIP_PREFLIGHT};
+use capi::names::{conditions, finalizers::MACHINE_SET, labels};
+use capi::{ConditionStatus, IntOrPercent, ObjectReference};
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kernel::version::Version;
 use kube::ResourceExt;
 use kube::core::ObjectMeta;
@@ -16,6 +18,7 @@ use super::rank::{is_well, most_expendable};
 use crate::cluster_api::conditions::{holds_since, judged, since};
 use crate::cluster_api::deployment::selector_text;
 use crate::cluster_api::world::{is_held, is_leaving, is_paused};
+use crate::workloads::rounding::{Round, resolve};
 use crate::workloads::template::{hash_of, owned_by};
 
 /// What is known of the control plane of a set's machines.
@@ -31,6 +34,8 @@ pub(super) enum ControlPlane {
 /// What a pass knows.
 pub(super) struct Observed {
     pub(super) set: Arc<MachineSet>,
+    /// The MachineDeployment it is a set of.
+    pub(super) deployment: Option<Arc<MachineDeployment>>,
     /// The machines it is the controller of.
     pub(super) machines: Vec<Arc<Machine>>,
     pub(super) cluster: Option<Arc<Cluster>>,
@@ -69,25 +74,69 @@ pub(super) fn plan(observed: &Observed) -> Plan {
         true if observed.machines.is_empty() && is_held(&**set, MACHINE_SET) => vec![Step::Release],
         true => active.into_iter().map(Step::Delete).collect(),
         false if !is_held(&**set, MACHINE_SET) => vec![Step::Hold],
-        false => sizing(observed, active, refusal.is_some()),
+        false => sizing(observed, &active, refusal.is_some()),
     };
     Plan { steps, status: Some(status), due }
 }
 
-fn sizing(observed: &Observed, active: Vec<Arc<Machine>>, is_refused: bool) -> Vec<Step> {
+fn sizing(observed: &Observed, active: &[Arc<Machine>], is_refused: bool) -> Vec<Step> {
     let set = &observed.set;
-    let mut steps: Vec<Step> = active.iter().filter_map(|machine| in_place(set, machine)).collect();
-    let wanted = usize::try_from(set.spec.replicas).unwrap_or(0);
-    if active.len() > wanted {
-        let excess = active.len() - wanted;
-        let order = most_expendable(active, set.spec.delete_policy.as_deref());
-        steps.extend(order.into_iter().take(excess).map(Step::Delete));
-    } else if active.len() < wanted && !is_refused {
-        let taken: Vec<String> = observed.machines.iter().map(|machine| machine.name_any()).collect();
+    let changeable = active.iter().filter(|machine| !is_paused(&***machine, None));
+    let mut steps: Vec<Step> = changeable.filter_map(|machine| in_place(set, machine)).collect();
+    let repairs = if is_refused { Vec::new() } else { repairs(observed, active) };
+    if !repairs.is_empty() {
+        // They count until they are gone; then others are made.
+        steps.extend(repairs.into_iter().map(Step::Delete));
+        return steps;
+    }
+    // One that goes counts as long as it is there: nobody may have more machines than was allowed.
+    let (there, wanted) = (&observed.machines, usize::try_from(set.spec.replicas).unwrap_or(0));
+    if there.len() > wanted {
+        let excess = there.len() - wanted;
+        let order = most_expendable(there.clone(), set.spec.delete_policy.as_deref());
+        let chosen = order.into_iter().take(excess).filter(|machine| !is_leaving(&**machine));
+        steps.extend(chosen.map(Step::Delete));
+    } else if there.len() < wanted && !is_refused {
+        let taken: Vec<String> = there.iter().map(|machine| machine.name_any()).collect();
         let names = names(set, observed.now).filter(|name| !taken.contains(name));
-        steps.push(Step::Create(names.take(wanted - active.len()).map(|name| machine(set, &name)).collect()));
+        steps.push(Step::Create(names.take(wanted - there.len()).map(|name| machine(set, &name)).collect()));
     }
     steps
+}
+
+/// Machines that a MachineHealthCheck gave up, as many as may be under repair at a time.
+fn repairs(observed: &Observed, active: &[Arc<Machine>]) -> Vec<Arc<Machine>> {
+    let set = &observed.set;
+    let deployment = observed.deployment.as_deref();
+    // Machines of a former template are on their way out in any case.
+    if deployment.is_some_and(|deployment| deployment.annotations().get(REVISION) != set.annotations().get(REVISION)) {
+        return Vec::new();
+    }
+    let limit = deployment.and_then(|deployment| {
+        let strategy = deployment.spec.strategy.as_ref()?;
+        Some(match strategy.remediation.as_ref()?.max_in_flight.clone()? {
+            IntOrPercent::Int(count) => i32::try_from(count).unwrap_or(i32::MAX),
+            IntOrPercent::Text(text) => resolve(&IntOrString::String(text), set.spec.replicas, Round::Up),
+        })
+    });
+    let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(0));
+    let (begun, waiting): (Vec<_>, Vec<_>) =
+        observed.machines.iter().filter(|machine| is_given_up(machine)).partition(|machine| is_leaving(&***machine));
+    let mut waiting: Vec<Arc<Machine>> = waiting.into_iter().cloned().collect();
+    waiting.sort_by_key(|machine| machine.metadata.creation_timestamp.clone());
+    waiting.retain(|machine| !is_paused(&**machine, None) && active.iter().any(|one| Arc::ptr_eq(one, machine)));
+    waiting.truncate(limit.saturating_sub(begun.len()));
+    waiting
+}
+
+/// Whether a MachineHealthCheck waits for the owner of a machine to replace it.
+pub(in crate::cluster_api) fn is_given_up(machine: &Machine) -> bool {
+    let conditions = machine.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    conditions.iter().any(|known| {
+        known.type_ == conditions::OWNER_REMEDIATED
+            && known.status == ConditionStatus::False
+            && !capi::Condition::holds(conditions, conditions::HEALTH_CHECK_SUCCEEDED)
+    })
 }
 
 /// Names for new machines: that of the set, and a few letters nobody else has.
@@ -125,7 +174,7 @@ fn machine(set: &MachineSet, name: &str) -> Machine {
 }
 
 /// What a template makes for a machine of this name.
-fn of_template(template: &ObjectReference, name: &str) -> ObjectReference {
+pub(in crate::cluster_api) fn of_template(template: &ObjectReference, name: &str) -> ObjectReference {
     let kind = template.kind.as_deref().map(|kind| kind.strip_suffix("Template").unwrap_or(kind).to_owned());
     ObjectReference { kind, name: Some(name.to_owned()), uid: None, resource_version: None, ..template.clone() }
 }
@@ -207,10 +256,10 @@ fn report(
             false => available += 1,
         }
     }
-    let count = |is: &dyn Fn(&Machine) -> bool| {
-        i32::try_from(active.iter().filter(|machine| is(machine)).count()).unwrap_or(i32::MAX)
+    let count = |machines: &[Arc<Machine>], is: &dyn Fn(&Machine) -> bool| {
+        i32::try_from(machines.iter().filter(|machine| is(machine)).count()).unwrap_or(i32::MAX)
     };
-    let (replicas, ready) = (count(&|_| true), count(&|machine| is_well(machine)));
+    let (replicas, ready) = (count(&observed.machines, &|_| true), count(active, &|machine| is_well(machine)));
     let verdicts = vec![
         judged(
             conditions::READY,
@@ -237,7 +286,7 @@ fn report(
         observed_generation: set.metadata.generation,
         selector: Some(selector_text(&set.spec.selector)),
         replicas,
-        fully_labeled_replicas: count(&labelled),
+        fully_labeled_replicas: count(&observed.machines, &labelled),
         ready_replicas: ready,
         available_replicas: available,
         failure_reason: None,
@@ -265,7 +314,8 @@ mod tests {
 
     fn observed(set: MachineSet, machines: Vec<Machine>, control_plane: ControlPlane) -> Observed {
         let machines = machines.into_iter().map(Arc::new).collect();
-        Observed { set: Arc::new(set), machines, cluster: None, control_plane, now: Timestamp::UNIX_EPOCH }
+        let (deployment, cluster, now) = (None, None, Timestamp::UNIX_EPOCH);
+        Observed { set: Arc::new(set), deployment, machines, cluster, control_plane, now }
     }
 
     fn says(wanted: &str, running: Option<&str>) -> ControlPlane {
@@ -286,14 +336,88 @@ mod tests {
 
         let steps = plan(&observed(set(1), vec![there("s-a"), there("s-b")], ControlPlane::Nobodys)).steps;
         assert!(matches!(steps.as_slice(), [Step::Delete(machine)] if machine.name_any() == "s-a"), "{steps:?}");
-        let mut leaving = there("s-a");
-        leaving.metadata.deletion_timestamp =
+    }
+
+    fn leaving(mut machine: Machine) -> Machine {
+        machine.metadata.deletion_timestamp =
             Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH));
-        let steps = plan(&observed(set(1), vec![leaving], ControlPlane::Nobodys)).steps;
-        assert!(
-            matches!(steps.as_slice(), [Step::Create(made)] if made.len() == 1),
-            "one that goes counts no more: {steps:?}"
-        );
+        machine
+    }
+
+    #[test]
+    fn a_machine_that_goes_counts_as_long_as_it_is_there() {
+        let there = |name: &str| machine(&set(1), name);
+        for (why, wanted, machines, deleted, created) in [
+            ("it is replaced when it is gone", 1, vec![leaving(there("s-a"))], vec![], 0),
+            ("it is the one too many", 1, vec![leaving(there("s-b")), there("s-a")], vec![], 0),
+            ("one more goes", 1, vec![leaving(there("s-c")), there("s-a"), there("s-b")], vec!["s-a"], 0),
+            ("more are wanted than are there", 3, vec![leaving(there("s-a")), there("s-b")], vec![], 1),
+        ] {
+            let plan = plan(&observed(set(wanted), machines.clone(), ControlPlane::Nobodys));
+            let gone = |step: &Step| matches!(step, Step::Delete(_));
+            let names = plan.steps.iter().filter_map(|step| match step {
+                Step::Delete(machine) => Some(machine.name_any()),
+                _ => None,
+            });
+            assert_eq!(names.collect::<Vec<_>>(), deleted, "{why}");
+            let made = plan.steps.iter().find_map(|step| match step {
+                Step::Create(made) => Some(made.len()),
+                _ => None,
+            });
+            assert_eq!(made.unwrap_or(0), created, "{why}");
+            assert_eq!(plan.steps.iter().filter(|step| gone(step)).count(), deleted.len(), "{why}");
+            assert_eq!(plan.status.unwrap().replicas, i32::try_from(machines.len()).unwrap(), "{why}");
+        }
+    }
+
+    #[test]
+    fn no_more_machines_are_repaired_at_a_time_than_may_be() {
+        let given_up = |name: &str| {
+            let mut machine = machine(&set(1), name);
+            machine.status = serde_json::from_value(json!({"conditions": [
+                {"type": conditions::HEALTH_CHECK_SUCCEEDED, "status": "False"},
+                {"type": conditions::OWNER_REMEDIATED, "status": "False"}]}))
+            .unwrap();
+            machine
+        };
+        let deployment = |strategy: Value, revision: &str| -> Arc<MachineDeployment> {
+            Arc::new(
+                serde_json::from_value(json!({
+                    "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineDeployment",
+                    "metadata": {"name": "d", "annotations": {REVISION: revision}},
+                    "spec": {"clusterName": "c", "strategy": strategy, "template": {"spec": {"clusterName": "c", "infrastructureRef": {}}}},
+                }))
+                .unwrap(),
+            )
+        };
+        let limited = |limit: Value| json!({"remediation": {"maxInFlight": limit}});
+        let mut paused = given_up("s-a");
+        paused.metadata.annotations = Some([(capi::names::annotations::PAUSED.to_owned(), String::new())].into());
+        let three = || vec![given_up("s-a"), given_up("s-b"), given_up("s-c")];
+        let running = || says("v1.31.0", Some("v1.31.0"));
+        for (why, owner, machines, control_plane, expected) in [
+            ("a set on its own repairs all", None, three(), running(), 3),
+            ("no limit", Some(deployment(json!({}), "1")), three(), running(), 3),
+            ("one at a time", Some(deployment(limited(json!(1)), "1")), three(), running(), 1),
+            ("a part, rounded up", Some(deployment(limited(json!("34%")), "1")), three(), running(), 2),
+            ("none", Some(deployment(limited(json!(0)), "1")), three(), running(), 0),
+            (
+                "one is under repair",
+                Some(deployment(limited(json!(1)), "1")),
+                vec![leaving(given_up("s-a")), given_up("s-b")],
+                running(),
+                0,
+            ),
+            ("a former template", Some(deployment(json!({}), "2")), three(), running(), 0),
+            ("the control plane is on its way", None, three(), says("v1.32.0", Some("v1.31.0")), 0),
+            ("one is paused", None, vec![paused.clone()], running(), 0),
+        ] {
+            let mut own = set(3);
+            own.metadata.annotations = Some([(REVISION.to_owned(), "1".to_owned())].into());
+            let known = Observed { deployment: owner, ..observed(own, machines, control_plane) };
+            let deleted = plan(&known).steps.iter().filter(|step| matches!(step, Step::Delete(_))).count();
+            assert_eq!(deleted, expected, "{why}");
+        }
     }
 
     #[test]

@@ -10,8 +10,10 @@ use capi::names::conditions::NODE_HEALTHY;
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-/// The machines in the order in which they are deleted: those that somebody marked, those that are not well, and then as
-/// the policy says.
+use crate::cluster_api::world::is_leaving;
+
+/// The machines in the order in which they are deleted: those that go already, those that somebody marked, those that are
+/// not well, and then as the policy says.
 pub(super) fn most_expendable(mut machines: Vec<Arc<Machine>>, policy: Option<&str>) -> Vec<Arc<Machine>> {
     machines.sort_by_cached_key(|machine| {
         let age = machine.metadata.creation_timestamp.as_ref().map_or(Timestamp::MAX, |time| time.0).as_second();
@@ -21,13 +23,14 @@ pub(super) fn most_expendable(mut machines: Vec<Arc<Machine>>, policy: Option<&s
             // Names end in chance.
             _ => (None, None),
         };
-        (!machine.annotations().contains_key(DELETE_MACHINE), is_well(machine), turn, suffix(machine))
+        let is_marked = machine.annotations().contains_key(DELETE_MACHINE);
+        (!is_leaving(&**machine), !is_marked, is_well(machine), turn, suffix(machine))
     });
     machines
 }
 
 /// Whether a machine's node does its work.
-pub(super) fn is_well(machine: &Machine) -> bool {
+pub(in crate::cluster_api) fn is_well(machine: &Machine) -> bool {
     machine.status.as_ref().is_some_and(|status| {
         status.node_ref.is_some()
             && status.failure_reason.is_none()
@@ -62,8 +65,13 @@ mod tests {
 
     #[test]
     fn marked_ones_go_first_then_broken_ones_then_as_asked_for() {
+        let mut leaving = (*machine("s-z", 5, true, false)).clone();
+        leaving.metadata.deletion_timestamp =
+            Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH));
+        let leaving = Arc::new(leaving);
         let all = || {
             vec![
+                Arc::clone(&leaving),
                 machine("s-c", 10, true, false),
                 machine("s-a", 30, true, false),
                 machine("s-b", 20, true, false),
@@ -72,10 +80,10 @@ mod tests {
             ]
         };
         for (policy, expected) in [
-            (None, ["s-y", "s-x", "s-a", "s-b", "s-c"]),
-            (Some("Random"), ["s-y", "s-x", "s-a", "s-b", "s-c"]),
-            (Some("Newest"), ["s-y", "s-x", "s-a", "s-b", "s-c"]),
-            (Some("Oldest"), ["s-y", "s-x", "s-c", "s-b", "s-a"]),
+            (None, ["s-z", "s-y", "s-x", "s-a", "s-b", "s-c"]),
+            (Some("Random"), ["s-z", "s-y", "s-x", "s-a", "s-b", "s-c"]),
+            (Some("Newest"), ["s-z", "s-y", "s-x", "s-a", "s-b", "s-c"]),
+            (Some("Oldest"), ["s-z", "s-y", "s-x", "s-c", "s-b", "s-a"]),
         ] {
             let order: Vec<String> = most_expendable(all(), policy).iter().map(|machine| machine.name_any()).collect();
             assert_eq!(order, expected, "{policy:?}");

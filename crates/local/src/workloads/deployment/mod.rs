@@ -2,7 +2,7 @@
 
 mod conditions;
 mod plan;
-mod proportional;
+pub(crate) mod proportional;
 mod revision;
 pub(crate) mod rolling;
 mod sets;

@@ -4,17 +4,17 @@ use super::rolling::Limits;
 
 /// One set that has pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Share {
+pub(crate) struct Share {
     /// The number of pods it should have so far.
-    pub(super) size: i32,
+    pub(crate) size: i32,
     /// How many pods all sets together were allowed when it got that size.
-    pub(super) of: i32,
+    pub(crate) of: i32,
     /// The higher the younger.
-    pub(super) youth: usize,
+    pub(crate) youth: usize,
 }
 
 /// The new sizes, in the order of `shares`.
-pub(super) fn sizes(limits: Limits, shares: &[Share]) -> Vec<i32> {
+pub(crate) fn sizes(limits: Limits, shares: &[Share]) -> Vec<i32> {
     let total: i32 = shares.iter().map(|share| share.size).sum();
     let allowed = if limits.wanted > 0 { limits.max_total() } else { 0 };
     let to_add = allowed - total;

@@ -1,0 +1,155 @@
+//! What earlier revisions of a release say, as it was when the action began: whoever begins one meanwhile is refused, because
+//! the record of the next revision can be made only once.
+
+use super::error::ActionError;
+use super::kinds::Located;
+use super::work::Work;
+use super::{APPLY_METHOD, object};
+use crate::release::{Release, Status};
+
+impl Work<'_> {
+    /// Reads which revisions there are.
+    pub(super) async fn look(&mut self, name: &str) -> Result<(), ActionError> {
+        self.index = self.records.index(name).await?;
+        Ok(())
+    }
+
+    /// The newest revision, if it is pending and ours to finish.
+    pub(super) async fn left_pending(&self, name: &str) -> Result<Option<Release>, ActionError> {
+        let Some((revision, _)) = self.index.last().filter(|(_, status)| status.is_pending()) else { return Ok(None) };
+        let Some(release) = self.records.get(name, *revision).await? else { return Ok(None) };
+        let since = release.info.deleted.or(release.info.last_deployed);
+        let age = since.map(|since| self.now().duration_since(since).unsigned_abs());
+        let is_ours = release.operator.as_ref() == Some(&self.cluster.manager);
+        if !is_ours && age.is_some_and(|age| age < self.options.timeout) {
+            return Err(ActionError::Busy {
+                name: name.to_owned(),
+                revision: *revision,
+                status: release.info.status.name(),
+                since: since.map(|since| since.to_string()).unwrap_or_default(),
+            });
+        }
+        Ok(Some(release))
+    }
+
+    /// An action that was left pending; a removal that was is finished first.
+    pub(super) async fn pending(&mut self, name: &str) -> Result<Option<Release>, ActionError> {
+        let Some(release) = self.left_pending(name).await? else { return Ok(None) };
+        if release.info.status == Status::Uninstalling {
+            self.finish_uninstall(release).await?;
+            self.look(name).await?;
+            return Ok(None);
+        }
+        Ok(Some(release))
+    }
+
+    /// The newest revision of a release that is installed.
+    pub(super) async fn existing(&self, name: &str) -> Result<Release, ActionError> {
+        let missing = || ActionError::NotFound(format!("{}/{name}", self.options.namespace));
+        let last = self.index.last().filter(|(_, status)| *status != Status::Uninstalled);
+        let (revision, _) = last.ok_or_else(missing)?;
+        self.records.get(name, *revision).await?.ok_or_else(missing)
+    }
+
+    /// The revision that is installed, or else the newest.
+    pub(super) async fn upgraded(&self, last: &Release) -> Result<Release, ActionError> {
+        let deployed = self.index.iter().rev().find(|(_, status)| *status == Status::Deployed);
+        let Some((revision, _)) = deployed.filter(|(revision, _)| *revision != last.revision) else {
+            return Ok(last.clone());
+        };
+        Ok(self.records.get(&last.name, *revision).await?.unwrap_or_else(|| last.clone()))
+    }
+
+    /// What earlier revisions may have left: the objects of the last that was complete, and of those that failed since.
+    /// Also whether some were written by updates.
+    pub(super) async fn objects_before(&self, release: &Release) -> Result<(Vec<Located>, bool), ActionError> {
+        let earlier = self.index.iter().rev().filter(|(revision, _)| *revision < release.revision);
+        let mut objects: Vec<Located> = Vec::new();
+        let mut by_update = false;
+        for (revision, status) in earlier {
+            if *status == Status::Uninstalled {
+                break;
+            }
+            let Some(old) = self.records.get(&release.name, *revision).await? else { continue };
+            by_update |= old.apply_method != APPLY_METHOD;
+            for located in self.known_objects(&old)? {
+                if !objects.iter().any(|known| known.is(&located)) {
+                    objects.push(located);
+                }
+            }
+            if matches!(status, Status::Deployed | Status::Superseded) {
+                break;
+            }
+        }
+        Ok((objects, by_update))
+    }
+
+    /// The objects of a release whose kinds the cluster knows. What it knows no more is gone.
+    pub(super) fn known_objects(&self, release: &Release) -> Result<Vec<Located>, ActionError> {
+        let parsed = object::parse(&release.manifest).map_err(ActionError::Manifest)?;
+        Ok(parsed.into_iter().filter_map(|object| self.kinds.locate(object, &release.namespace).ok()).collect())
+    }
+
+    /// Marks what was installed as superseded: before the new revision is deployed, so that two never are.
+    pub(super) async fn supersede(&self, release: &Release) -> Result<(), ActionError> {
+        for revision in superseded(&self.index, release.revision) {
+            if let Some(mut old) = self.records.get(&release.name, revision).await? {
+                old.info.status = Status::Superseded;
+                self.records.update(&old, self.now()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room in the history for one more. What is installed stays.
+    pub(super) async fn prune(&self, release: &Release) -> Result<(), ActionError> {
+        if self.options.max_history == 0 {
+            return Ok(());
+        }
+        let spare = (self.index.len() + 1).saturating_sub(self.options.max_history);
+        let old = self.index.iter().filter(|(_, status)| *status != Status::Deployed);
+        for (revision, _) in old.take(spare) {
+            self.records.delete(&release.name, *revision).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes all records, the newest last: so a removal that is cut short is still seen.
+    pub(super) async fn forget(&self, release: &Release) -> Result<(), ActionError> {
+        for (revision, _) in &self.index {
+            self.records.delete(&release.name, *revision).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The revisions that a new one takes the place of: what was installed, else what failed right before it.
+fn superseded(index: &[(u32, Status)], new: u32) -> Vec<u32> {
+    let earlier: Vec<(u32, Status)> = index.iter().copied().filter(|(revision, _)| *revision < new).collect();
+    let with =
+        |wanted: Status| earlier.iter().filter(move |(_, status)| *status == wanted).map(|(revision, _)| *revision);
+    if with(Status::Deployed).next().is_some() || with(Status::Superseded).next().is_some() {
+        return with(Status::Deployed).collect();
+    }
+    let last = earlier.last().filter(|(_, status)| *status == Status::Failed);
+    last.map(|(revision, _)| *revision).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Status::{Deployed, Failed, PendingUpgrade, Superseded};
+    use super::*;
+
+    #[test]
+    fn a_new_revision_takes_the_place_of_another() {
+        for (index, new, expected) in [
+            (&[(1, PendingUpgrade)][..], 1, &[][..]),
+            (&[(1, Deployed), (2, PendingUpgrade)], 2, &[1]),
+            (&[(1, Superseded), (2, Deployed), (3, Failed), (4, PendingUpgrade)], 4, &[2]),
+            (&[(1, Failed), (2, PendingUpgrade)], 2, &[1]),
+            (&[(1, Superseded), (2, Failed), (3, PendingUpgrade)], 3, &[]),
+        ] {
+            assert_eq!(superseded(index, new), expected, "{index:?}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What an object says of itself first.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use super::scan::scan;
+
+/// The parts of an object that decide what becomes of its document.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) api_version: String,
+    pub(super) kind: String,
+    pub(super) name: String,
+    /// Those of Helm's hooks are here; others may be.
+    pub(super) annotations: BTreeMap<String, String>,
+}
+
+impl Head {
+    /// Reads a document, all of which must be YAML.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        scan(text).map_or_else(|| Self::read_any(text), Ok)
+    }
+
+    /// Reads a document that may be anything.
+    fn read_any(text: &str) -> Result<Self, String> {
+        if let Ok(object) = kernel::yaml::from_str::<Object>(text) {
+            return Ok(object.head());
+        }
+        // Odd, or wrong: looked at as a whole.
+        let json =
+            kernel::yaml::value(text).map_err(|error| format!("error converting YAML to JSON: yaml: {error}"))?;
+        let kind = match &json {
+            Json::Object(_) | Json::Null => {
+                return Ok(serde_json::from_value::<Object>(json).unwrap_or_default().head());
+            }
+            Json::Array(_) => "array",
+            Json::String(_) => "string",
+            Json::Number(_) => "number",
+            Json::Bool(_) => "bool",
+        };
+        Err(format!(
+            "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type util.SimpleHead"
+        ))
+    }
+}
+
+/// The beginning of an object. What else it has is read over.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Object {
+    api_version: Json,
+    kind: Json,
+    metadata: Option<Metadata>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    name: Json,
+    annotations: Option<BTreeMap<String, Json>>,
+}
+
+impl Object {
+    fn head(self) -> Head {
+        let metadata = self.metadata.unwrap_or_default();
+        let shown = |(key, value): (String, Json)| match value {
+            Json::String(text) => (key, text),
+            other => (key, other.to_string()),
+        };
+        Head {
+            api_version: text(self.api_version),
+            kind: text(self.kind),
+            name: text(metadata.name),
+            annotations: metadata.annotations.unwrap_or_default().into_iter().map(shown).collect(),
+        }
+    }
+}
+
+/// A text; what is none is empty.
+fn text(json: Json) -> String {
+    match json {
+        Json::String(text) => text,
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A head without the annotations that nobody asks for.
+    fn essence(head: Head) -> Head {
+        let annotations = head.annotations.into_iter().filter(|(key, _)| key.starts_with("helm.sh/hook")).collect();
+        Head { annotations, ..head }
+    }
+
+    /// What was rendered in all recordings.
+    fn documents() -> Vec<String> {
+        let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/charts.json");
+        let recorded: Vec<Json> = serde_json::from_str(&std::fs::read_to_string(golden).unwrap()).unwrap();
+        let printed = recorded.iter().filter_map(|entry| entry["4.2"].as_str());
+        printed.flat_map(|text| super::super::split(text)).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_scan_finds_what_reading_finds() {
+        let documents = documents();
+        let mut scanned = 0;
+        for document in &documents {
+            if let Some(head) = scan(document) {
+                scanned += 1;
+                assert_eq!(Head::read_any(document).map(essence), Ok(essence(head)), "{document}");
+            }
+        }
+        assert!(scanned * 3 > documents.len(), "{scanned} of {} are plain", documents.len());
+    }
+
+    #[test]
+    fn a_scan_finds_nothing_in_what_cannot_be_read() {
+        // Every document with something cut out, doubled, put in or moved, a thousand times over.
+        let (documents, mut state) = (documents(), 7_u64);
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(state >> 33).unwrap() % below.max(1)
+        };
+        let bits = [
+            " ",
+            "  ",
+            "\n",
+            ":",
+            ": ",
+            "- ",
+            "-",
+            "#",
+            " #",
+            "\"",
+            "'",
+            "{",
+            "}",
+            "[",
+            "]",
+            "|",
+            ">",
+            "&a ",
+            "*a",
+            "!!str ",
+            "? ",
+            ", ",
+            "\t",
+            "\\",
+            "%",
+            "@",
+            "null",
+            "---",
+            "...",
+            "key: value\n",
+            "metadata:\n",
+            "kind: 5\n",
+            "é",
+        ];
+        let mut scanned = 0;
+        for round in 0..20_000 {
+            let mut text = documents[random(documents.len())].clone();
+            for _ in 0..=random(3) {
+                let at = |random: &mut dyn FnMut(usize) -> usize, text: &str| {
+                    let mut at = random(text.len() + 1);
+                    while !text.is_char_boundary(at) {
+                        at -= 1;
+                    }
+                    at
+                };
+                let (one, two) = (at(&mut random, &text), at(&mut random, &text));
+                let (from, to) = (one.min(two), one.max(two).min(one.min(two) + 12));
+                let to = (from..=to).rev().find(|at| text.is_char_boundary(*at)).unwrap();
+                match random(4) {
+                    0 => text.replace_range(from..to, ""),
+                    1 => text.insert_str(from, bits[random(bits.len())]),
+                    2 => text.insert_str(from, &text[from..to].to_owned()),
+                    _ => {
+                        let part = text[from..to].to_owned();
+                        text.replace_range(from..to, "");
+                        let place = at(&mut random, &text);
+                        text.insert_str(place, &part);
+                    }
+                }
+            }
+            if let Some(head) = scan(&text) {
+                scanned += 1;
+                assert_eq!(Head::read_any(&text).map(essence), Ok(essence(head)), "{round}:\n{text}");
+            }
+        }
+        assert!(scanned > 1000, "{scanned}");
+    }
+}

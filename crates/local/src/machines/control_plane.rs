@@ -1,0 +1,202 @@
+//! Control planes that machines carry: an API in this process, behind the address that the data centre gave the cluster.
+//!
+//! All machines of a control plane share one store, as they would share an etcd. It answers as long as one of them runs,
+//! and its data goes with the cluster.
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::Arc;
+
+use capi::core::Cluster;
+use jiff::{SignedDuration, Timestamp};
+use kapi::{Api, Identity, Options, Peer, Plane, Security, User};
+use kube::{Client, ResourceExt};
+use parking_lot::Mutex;
+use pki::{Authority, ClusterPki, SystemKeys};
+use runtime::{Clock, Failure, Key, Retry};
+use tokio::task::AbortHandle;
+
+use super::bootstrap_data::Carried;
+use super::kubeadm;
+use crate::agent::{ControllerRole, Controllers, logical_api};
+use crate::workloads::NOTHING_TO_DO;
+
+/// Made anew at every start.
+const LEAF_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 365);
+/// Nobody outside of this machine is to reach it.
+const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
+
+/// What control planes on machines run on.
+#[derive(Clone)]
+pub struct Hosts {
+    /// The store of their APIs.
+    pub plane: Plane,
+    /// What runs beside each of them.
+    pub controllers: Controllers,
+}
+
+/// The control planes on machines of this data centre.
+pub(super) struct ControlPlanes {
+    hosts: Option<Hosts>,
+    clock: Clock,
+    /// Addresses that were given and are not served yet, by port.
+    reserved: Mutex<HashMap<u16, TcpListener>>,
+    running: tokio::sync::Mutex<HashMap<Key, Running>>,
+}
+
+/// One control plane. It ends when this is dropped.
+struct Running {
+    /// The machines that carry it.
+    machines: BTreeSet<String>,
+    tasks: [AbortHandle; 2],
+    plane: Plane,
+    api: Api,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(AbortHandle::abort);
+        self.plane.close(&self.api);
+    }
+}
+
+impl ControlPlanes {
+    pub(super) fn new(hosts: Option<Hosts>, clock: Clock) -> Self {
+        Self { hosts, clock, reserved: Mutex::default(), running: tokio::sync::Mutex::default() }
+    }
+
+    /// An address for a control plane, which nobody else gets; nothing where no machine can carry one.
+    pub(super) fn reserve(&self) -> Result<Option<(String, u16)>, Failure> {
+        if self.hosts.is_none() {
+            return Ok(None);
+        }
+        let none = |error: std::io::Error| {
+            Failure::new(Retry::Backoff, "NoAddress", "there is no port for a control plane").caused_by(error)
+        };
+        let listener = TcpListener::bind((HOST, 0)).map_err(none)?;
+        let port = listener.local_addr().map_err(none)?.port();
+        self.reserved.lock().insert(port, listener);
+        Ok(Some((HOST.to_string(), port)))
+    }
+
+    /// Lets a machine carry the control plane of a cluster. Can be repeated at any time.
+    pub(super) async fn carry(
+        &self,
+        cluster: &Cluster,
+        machine: &str,
+        carried: &Carried,
+        version: &str,
+    ) -> Result<(), Failure> {
+        let mut running = self.running.lock().await;
+        let key = Key::of(cluster);
+        if let Some(known) = running.get_mut(&key) {
+            known.machines.insert(machine.to_owned());
+            return Ok(());
+        }
+        let mut begun = self.begin(cluster, carried, version).await?;
+        begun.machines.insert(machine.to_owned());
+        running.insert(key, begun);
+        Ok(())
+    }
+
+    async fn begin(&self, cluster: &Cluster, carried: &Carried, version: &str) -> Result<Running, Failure> {
+        let hosts = self.hosts.clone().ok_or_else(|| failed("no machine can carry a control plane here"))?;
+        let endpoint = cluster.spec.control_plane_endpoint.clone().unwrap_or_default();
+        let port = u16::try_from(endpoint.port).map_err(|_| failed("the cluster's endpoint has no port"))?;
+        let keys = carried.keys().ok_or_else(|| failed("the machine boots without the keys of its cluster"))?;
+        let keys = ClusterPki::from_pem(&keys).map_err(|error| failed("the keys are damaged").caused_by(error))?;
+        let identity = identity(&keys, &endpoint.host, (self.clock)())?;
+        let options = self.options(&keys, cluster, port, version)?;
+        let listener = self.listener(port)?;
+        let api = hosts.plane.api(&name(cluster), options).await;
+        let api = api.map_err(|error| failed("the API cannot be opened").caused_by(error))?;
+        let client = administrator(&api);
+        let (served, stop) = (api.clone(), std::future::pending());
+        let serving = tokio::spawn(async move {
+            if let Err(error) = kapi::serve(served, listener, &identity, stop).await {
+                tracing::warn!(%error, "a control plane ended");
+            }
+        });
+        let (beside, start, manager) = (api.clone(), Arc::clone(&hosts.controllers), client.clone());
+        let controllers = tokio::spawn(async move {
+            beside.outgrown(&NOTHING_TO_DO).await;
+            let _controllers = start(ControllerRole::ControllerManager, manager);
+            std::future::pending::<()>().await;
+        });
+        let tasks = [serving.abort_handle(), controllers.abort_handle()];
+        let running = Running { machines: BTreeSet::new(), tasks, plane: hosts.plane, api };
+        let server = format!("https://{}:{port}", endpoint.host);
+        kubeadm::complete(&client, &server, &keys.cluster_ca.pem()).await?;
+        Ok(running)
+    }
+
+    fn options(&self, keys: &ClusterPki, cluster: &Cluster, port: u16, version: &str) -> Result<Options, Failure> {
+        let signing = keys.cluster_ca.signing();
+        let signer = Authority::from_pem(&signing.certificate_pem(), signing.key_pem().expose());
+        let signer = signer.map_err(|error| failed("the cluster's authority is damaged").caused_by(error))?;
+        let account_key = pki::ServiceAccountKey::from_pem(keys.service_account_key.pem().expose());
+        let account_key = account_key.map_err(|error| failed("the key of accounts is damaged").caused_by(error))?;
+        let security = Security {
+            client_authorities: Some(keys.cluster_ca.pem()),
+            root_authority: Some(keys.cluster_ca.pem()),
+            service_account_key: Some(Arc::new(account_key)),
+            signer: Some(Arc::new(signer)),
+            ..Security::default()
+        };
+        let usual = Options::default();
+        let services = cluster.spec.cluster_network.as_ref().and_then(|network| network.services.as_ref());
+        let service_cidr =
+            services.and_then(|ranges| ranges.cidr_blocks.first().cloned()).unwrap_or(usual.service_cidr);
+        let version = if version.is_empty() { usual.version } else { version.to_owned() };
+        let clock = Arc::clone(&self.clock);
+        Ok(Options { advertised_port: port, service_cidr, version, security, clock, ..Options::default() })
+    }
+
+    fn listener(&self, port: u16) -> Result<tokio::net::TcpListener, Failure> {
+        let taken = |error: std::io::Error| failed("the cluster's address cannot be listened on").caused_by(error);
+        let reserved = self.reserved.lock().remove(&port);
+        let listener = reserved.map_or_else(|| TcpListener::bind((HOST, port)), Ok).map_err(taken)?;
+        listener.set_nonblocking(true).map_err(taken)?;
+        tokio::net::TcpListener::from_std(listener).map_err(taken)
+    }
+
+    /// Ends a machine's part in the control plane of its cluster.
+    pub(super) async fn stop(&self, cluster: &Key, machine: &str) {
+        let mut running = self.running.lock().await;
+        if let Some(known) = running.get_mut(cluster) {
+            known.machines.remove(machine);
+            if known.machines.is_empty() {
+                running.remove(cluster);
+            }
+        }
+    }
+
+    /// Removes all data of a cluster that goes.
+    pub(super) async fn forget(&self, cluster: &Cluster) -> Result<(), Failure> {
+        let Some(hosts) = &self.hosts else { return Ok(()) };
+        let gone = hosts.plane.destroy(&name(cluster)).await;
+        gone.map_err(|error| failed("the data of the control plane cannot be removed").caused_by(error))
+    }
+}
+
+/// The name of a cluster's API in the store. No other cluster has it, not even one of the same name later.
+fn name(cluster: &Cluster) -> String {
+    logical_api(&format!("machines/{}", cluster.uid().unwrap_or_default()))
+}
+
+fn identity(keys: &ClusterPki, host: &str, now: Timestamp) -> Result<Identity, Failure> {
+    let hosts = [host.to_owned(), HOST.to_string()];
+    let leaf = keys.api_server(&hosts, "cluster.local", pki::validity_from(now, LEAF_LIFETIME), &SystemKeys);
+    let leaf = leaf.map_err(|error| failed("the server's certificate cannot be made").caused_by(error))?;
+    Ok(Identity { certificate: leaf.certificate_pem(), key: leaf.key_pem().clone() })
+}
+
+fn administrator(api: &Api) -> Client {
+    let groups = ["system:masters", "system:authenticated"].map(str::to_owned).into();
+    let user = User { name: "system:kube-controller-manager".to_owned(), groups, ..User::default() };
+    Client::new(api.service_for(Peer { user: Some(user), ..Peer::default() }), "default")
+}
+
+fn failed(message: &str) -> Failure {
+    Failure::new(Retry::Backoff, "ControlPlaneFailed", message)
+}
