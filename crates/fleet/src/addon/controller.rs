@@ -193,7 +193,7 @@ impl<K: Addon> Shared<K> {
         let cluster = object.cluster();
         let others = self.on_cluster(cluster.as_ref());
         let others = others.iter().filter(|other| Key::of(&***other) != *key).map(|other| self.node(other)).collect();
-        let (progress, sight) = self.memory.get(key);
+        let (progress, sight) = self.memory.get(key, self.way(cluster.as_ref()).map(|way| way.version()));
         let ask = object.ask();
         Observed {
             key: key.clone(),
@@ -274,10 +274,11 @@ impl<K: Addon> Shared<K> {
             exists: true,
             // One that goes says that nothing of it is ready, and answers for a while.
             answers: self.kubeconfig(&cluster).is_some() && (is_leaving || holds(conditions::CONTROL_PLANE_READY)),
-            has_nodes: matches!(
-                status.phase,
-                Some(ClusterPhase::Installing | ClusterPhase::Ready | ClusterPhase::Updating)
-            ),
+            has_nodes: status.worker_nodes_desired != Some(0)
+                && matches!(
+                    status.phase,
+                    Some(ClusterPhase::Installing | ClusterPhase::Ready | ClusterPhase::Updating)
+                ),
             is_leaving,
             is_abandoned: cluster.annotations().contains_key(names::ABANDON_CONTENTS),
             hands_off,
@@ -416,16 +417,19 @@ impl<K: Addon> Shared<K> {
         }
     }
 
+    /// How a cluster is reached now.
+    fn way(&self, cluster: Option<&Key>) -> Option<Way> {
+        match cluster {
+            None => Some(Way::Here(self.applier.client().clone())),
+            Some(key) => self.kubeconfig(&*self.clusters.get(key)?).map(Way::Kubeconfig),
+        }
+    }
+
     /// The cluster of an addon.
     async fn target(self: &Arc<Self>, object: &Arc<K>) -> Result<Arc<Target>, Fault> {
-        let (cluster, way) = match object.cluster() {
-            None => (management(), Way::Here(self.applier.client().clone())),
-            Some(key) => {
-                let kubeconfig = self.clusters.get(&key).and_then(|cluster| self.kubeconfig(&cluster));
-                let gone = || Failure::new(runtime::Retry::Backoff, "KubeconfigMissing", "its kubeconfig is not there");
-                (key, Way::Kubeconfig(kubeconfig.ok_or_else(gone).map_err(work::fault_of)?))
-            }
-        };
+        let cluster = object.cluster().unwrap_or_else(management);
+        let gone = || Failure::new(runtime::Retry::Backoff, "KubeconfigMissing", "its kubeconfig is not there");
+        let way = self.way(object.cluster().as_ref()).ok_or_else(gone).map_err(work::fault_of)?;
         let (own, place) = (Arc::downgrade(self), object.cluster());
         let wake = move |addon: &str| {
             let Some(own) = own.upgrade() else { return };

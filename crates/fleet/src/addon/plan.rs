@@ -370,15 +370,16 @@ fn ground(observed: &Observed) -> Option<Blocker> {
 }
 
 fn platform(observed: &Observed) -> Blocker {
-    blocker(
-        "PlatformAddon",
-        format!("{} is a part of the platform, and {} still asks for it", observed.title(), observed.ground.title),
-        BlockerOwner::User,
-        format!(
-            "take it out of the TenantCluster's spec.addons, or annotate this object with {}=true; until then it stays",
-            names::UNWANTED
+    let annotate = format!("annotate this object with {}=true; until then it stays", names::UNWANTED);
+    let is_managements = observed.key.namespace.is_empty();
+    let (message, remedy) = match is_managements {
+        true => (format!("{} is a part of the platform", observed.title()), annotate),
+        false => (
+            format!("{} is a part of the platform, and {} still asks for it", observed.title(), observed.ground.title),
+            format!("take it out of the TenantCluster's spec.addons, or {annotate}"),
         ),
-    )
+    };
+    blocker("PlatformAddon", message, BlockerOwner::User, remedy)
 }
 
 fn unreachable(observed: &Observed) -> Blocker {

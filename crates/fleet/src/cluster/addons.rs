@@ -79,7 +79,17 @@ pub(crate) fn addons(observed: &Observed, wanted: &Wanted) -> Addons {
             found.steps.push(Step::Delete(Kind::Addon, name));
         }
     }
+    if !wants_workers(observed, wanted) {
+        // Nothing could run there, so nobody waits for it.
+        found.are_installed = true;
+        found.blockers.clear();
+        found.remaining.underway.clear();
+    }
     found
+}
+
+fn wants_workers(observed: &Observed, wanted: &Wanted) -> bool {
+    wanted.pools(&observed.cluster).iter().any(|(_, workers)| workers.replicas.unwrap_or(0) > 0)
 }
 
 /// The TenantAddons a cluster should have, as far as can be said now.

@@ -91,6 +91,7 @@ async fn an_addon_is_installed_changed_repaired_and_removed() {
     // What is no longer asked for goes.
     patch(&addons, "walls", json!({"spec": {"values": {"extra": false}}})).await;
     until_gone(&maps, "paint-extra").await;
+    until(&addons, "walls", "changed again", is(AddonPhase::Installed)).await;
     let secrets = world.within::<Secret>("default");
     let records = ListParams::default().labels("owner=helm,status=deployed");
     assert_eq!(secrets.list(&records).await.unwrap().items.len(), 1);
