@@ -179,7 +179,9 @@ async fn killed_while_it_installs_it_goes_on_where_it_was() {
         let addons = addons(&platform);
         let name = format!("{CLUSTER}-{}", ORDER[usize::try_from(cut).unwrap() + 1]);
         // Somewhere in the middle of it.
-        let busy = |addon: &TenantAddon| addon.status.as_ref().and_then(|s| s.phase).is_some_and(|phase| phase != AddonPhase::Pending);
+        let busy = |addon: &TenantAddon| {
+            addon.status.as_ref().and_then(|s| s.phase).is_some_and(|phase| phase != AddonPhase::Pending)
+        };
         until(&addons, &name, "begun", busy).await;
         tokio::time::sleep(Duration::from_millis(cut * 40)).await;
         butler.kill();

@@ -73,7 +73,11 @@ impl Platform {
     }
 
     /// Waits until a cluster is as `wanted`.
-    pub(crate) async fn until(&self, name: &str, wanted: impl Fn(&TenantCluster) -> bool + Send + Sync) -> TenantCluster {
+    pub(crate) async fn until(
+        &self,
+        name: &str,
+        wanted: impl Fn(&TenantCluster) -> bool + Send + Sync,
+    ) -> TenantCluster {
         let matches = |object: Option<&TenantCluster>| object.is_some_and(&wanted);
         // On the heap: a test's stack is small, and these futures hold whole objects.
         match tokio::time::timeout(PATIENCE, Box::pin(await_condition(self.clusters.clone(), name, matches))).await {
@@ -149,4 +153,3 @@ impl Platform {
         tokio::time::timeout(PATIENCE, await_condition(secrets, &secret, absent)).await.unwrap().unwrap();
     }
 }
-

@@ -33,7 +33,8 @@ impl Catalog {
         }
         let mut objects = api.list(&ListParams::default()).await?.items;
         for object in &mut objects {
-            object.types = Some(kube::core::TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() });
+            object.types =
+                Some(kube::core::TypeMeta { api_version: kind.api_version.clone(), kind: kind.kind.clone() });
         }
         if !session.format.is_table() {
             return print_objects(&objects, session.format);

@@ -133,9 +133,10 @@ impl Rollback {
         let complete = |status: &str| ["deployed", "superseded"].contains(&status);
         let release = match self.revision {
             Some(revision) => history.iter().find(|release| release.revision == revision),
-            None => history.iter().rev().find(|release| {
-                Some(release.revision) != newest && complete(release.info.status.name())
-            }),
+            None => history
+                .iter()
+                .rev()
+                .find(|release| Some(release.revision) != newest && complete(release.info.status.name())),
         };
         let Some(release) = release else {
             let known: Vec<String> = history.iter().map(|release| release.revision.to_string()).collect();

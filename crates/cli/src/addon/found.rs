@@ -114,9 +114,9 @@ pub(crate) async fn find(session: &Session, ground: Ground, named: &Named) -> Ou
     let missing = |place: String| Failure::new(Code::NotFound, format!("there is no addon {name:?} {place}"));
     if ground == Ground::Management {
         let found = ground.api(session, None).get_opt(name).await?;
-        return found
-            .map(|object| Found { ground, object })
-            .ok_or_else(|| missing("on the management cluster; `butleradm addon list` shows what there is".to_owned()));
+        return found.map(|object| Found { ground, object }).ok_or_else(|| {
+            missing("on the management cluster; `butleradm addon list` shows what there is".to_owned())
+        });
     }
     if let Some(cluster) = &named.cluster {
         let cluster = lookup::find(session, cluster).await?;
@@ -147,7 +147,9 @@ pub(crate) async fn list(session: &Session, ground: Ground, cluster: Option<&str
     if let Some(cluster) = cluster {
         let cluster = lookup::find(session, cluster).await?;
         let mut items = ground.api(session, Some(&cluster.namespace)).list(&params).await?.items;
-        let on = |object: &DynamicObject| object.data.pointer("/spec/clusterRef/name").and_then(Value::as_str) == Some(&cluster.name);
+        let on = |object: &DynamicObject| {
+            object.data.pointer("/spec/clusterRef/name").and_then(Value::as_str) == Some(&cluster.name)
+        };
         items.retain(on);
         return Ok(typed(ground, items));
     }

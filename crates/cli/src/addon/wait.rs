@@ -51,7 +51,8 @@ pub(crate) async fn follow(session: &Session, found: &Found, goal: Goal, timeout
                 }
                 Verdict::NotYet => {}
             }
-            let line = object.map(|object| object.status()).transpose()?.map(|status| line(&status)).unwrap_or_default();
+            let line =
+                object.map(|object| object.status()).transpose()?.map(|status| line(&status)).unwrap_or_default();
             if line != said {
                 tell(&format!("  {line}"));
                 said = line;
@@ -79,7 +80,9 @@ fn judge(goal: Goal, addon: Option<(&AddonInstallStatus, Option<i64>)>) -> Verdi
         (Goal::Installed, Some(AddonPhase::Failed)) if !outdated => {
             Verdict::Hopeless(format!("failed: {}", plain(status.message.as_deref().unwrap_or_default())))
         }
-        (Goal::Gone, _) if hold.is_some_and(|hold| ["PlatformAddon", "StillNeeded"].contains(&hold.reason.as_str())) => {
+        (Goal::Gone, _)
+            if hold.is_some_and(|hold| ["PlatformAddon", "StillNeeded"].contains(&hold.reason.as_str())) =>
+        {
             let told = hold.map(|hold| plain(&hold.message)).unwrap_or_default();
             Verdict::Hopeless(format!("stays: {told}"))
         }

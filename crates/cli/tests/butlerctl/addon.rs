@@ -99,7 +99,8 @@ async fn addons_of_a_cluster_are_changed_in_its_spec() {
     });
     plane.make::<TenantAddon>(addon, Some("team-a")).await;
     let refused = "my-cluster-longhorn comes from spec.addons of TenantCluster my-cluster: change it there";
-    for command in ["addon upgrade longhorn -c my-cluster --version 1.0.0", "addon uninstall my-cluster-longhorn --yes"] {
+    for command in ["addon upgrade longhorn -c my-cluster --version 1.0.0", "addon uninstall my-cluster-longhorn --yes"]
+    {
         assert_eq!(plane.run(command).await, failed(6, refused), "{command}");
     }
 }

@@ -8,8 +8,8 @@ use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus};
 use jiff::Timestamp;
 
 use super::graph::{dependents, judge};
-use super::report::HEALTHY;
 use super::observed::{Ground, Installed, Observed, Running, Sight, Trouble};
+use super::report::HEALTHY;
 use super::wanted::{For, Wanted, wanted};
 use crate::blockers::{blocker, waiting};
 use crate::names;

@@ -121,10 +121,7 @@ fn an_addon_begins_when_everything_is_there() {
             |o| o.definition = Some(definition(json!({"configurableValues": [{"path": "a", "required": true}]}))),
             "Failed nothing ValuesRefused",
         ),
-        (
-            |o| o.own.needs = vec![Need::Definition("m".into(), IfMissing::Blocked)],
-            "Pending nothing DependencyMissing",
-        ),
+        (|o| o.own.needs = vec![Need::Definition("m".into(), IfMissing::Blocked)], "Pending nothing DependencyMissing"),
         (|o| o.own.needs = vec![Need::Object("c-l".into())], "Failed nothing DependencyCycle"),
     ] {
         assert_eq!(with(change), expected);
@@ -256,7 +253,8 @@ fn an_addon_goes_in_its_turn() {
             &there,
             |o| {
                 let needs = vec![Need::Definition("l".into(), IfMissing::Blocked)];
-                o.others = vec![Node { name: "c-m".into(), needs, is_there: true, is_leaving: true, ..Node::default() }];
+                o.others =
+                    vec![Node { name: "c-m".into(), needs, is_there: true, is_leaving: true, ..Node::default() }];
             },
             "Uninstalling nothing DependentsFirst",
         ),

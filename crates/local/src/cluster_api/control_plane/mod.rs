@@ -5,12 +5,12 @@ mod plan;
 
 use std::sync::Arc;
 
+use capi::ObjectReference;
 use capi::bootstrap::{KubeadmConfig, KubeadmConfigSpec};
 use capi::controlplane::KubeadmControlPlane;
 use capi::core::{Bootstrap, Cluster, Machine, MachineSpec};
 use capi::names::annotations::CONTROL_PLANE_TEMPLATE;
 use capi::names::{finalizers::KUBEADM_CONTROL_PLANE, labels, secrets};
-use capi::ObjectReference;
 use kube::core::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use runtime::{Failure, Key, Next, Queue, Reconcile, Retry};
