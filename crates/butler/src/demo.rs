@@ -40,6 +40,7 @@ pub(crate) async fn run(client: Client, kubeconfig: &Path) -> Result<()> {
     tell("Try next:");
     tell(&format!("  export KUBECONFIG={}", kubeconfig.display()));
     tell("  butlerctl cluster list");
+    tell(&format!("  butlerctl addon list -c {CLUSTER}"));
     tell(&format!("  butlerctl cluster scale {CLUSTER} --workers 5 --wait"));
     tell(&format!("  butlerctl cluster kubeconfig {CLUSTER} | kubectl --kubeconfig /dev/stdin get nodes"));
     tell(&format!("  butlerctl cluster destroy {CLUSTER}"));

@@ -11,10 +11,10 @@ mod platform;
 use std::time::Duration;
 
 use butler_api::butler::NetworkPool;
-use butler_api::butler::tenant_cluster::ClusterPhase;
+use butler_api::butler::tenant_cluster::{ClusterPhase, TenantCluster};
 use common::Butler;
 use k8s_openapi::api::core::v1::{Event, Secret};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::runtime::wait::await_condition;
 use kube::{Api, ResourceExt};
 use platform::{PATIENCE, Platform};

@@ -155,6 +155,7 @@ fn a_cluster_becomes_what_the_seeds_print() {
         "MachineDeployment c-workers",
         "MachineHealthCheck c-workers",
         "Secret c-kubeconfig",
+        "TenantAddon c-cilium",
     ];
     assert_eq!(world.log, expected);
     // At rest nothing is written.

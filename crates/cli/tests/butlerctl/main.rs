@@ -8,6 +8,7 @@
 )]
 
 mod access;
+mod addon;
 mod change;
 mod create;
 mod explain;

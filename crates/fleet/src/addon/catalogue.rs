@@ -4,12 +4,16 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use butler_api::butler::AddonDefinition;
+use butler_api::names::GROUP;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
 /// Who writes them.
 const MANAGER: &str = "butler-catalogue";
+/// The role of those who read it.
+const READERS: &str = "butler:addon-catalogue";
 /// The API may not be ready for them at once.
 const AGAIN: Duration = Duration::from_secs(1);
 /// An operator may have changed several fields, and each answer names those that are left.
@@ -17,6 +21,10 @@ const ATTEMPTS: usize = 8;
 
 /// Writes the built-in entries, and tries again until all are there.
 pub async fn keep(client: Client, definitions: Vec<AddonDefinition>) {
+    while let Err(error) = open(&client).await {
+        tracing::debug!(%error, "the catalogue cannot be opened yet");
+        tokio::time::sleep(AGAIN).await;
+    }
     let api: Api<AddonDefinition> = Api::all(client);
     for definition in definitions.iter().chain(&own()) {
         while let Err(error) = write(&api, definition).await {
@@ -24,6 +32,25 @@ pub async fn keep(client: Client, definitions: Vec<AddonDefinition>) {
             tokio::time::sleep(AGAIN).await;
         }
     }
+}
+
+/// Lets everybody who is known to the platform read the catalogue.
+async fn open(client: &Client) -> kube::Result<()> {
+    let roles: Api<ClusterRole> = Api::all(client.clone());
+    let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
+    let params = PatchParams::apply(MANAGER).force();
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": READERS},
+        "rules": [{"apiGroups": [GROUP], "resources": ["addondefinitions"], "verbs": ["get", "list", "watch"]}],
+    });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": READERS},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": READERS},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:authenticated"}],
+    });
+    roles.patch(READERS, &params, &Patch::Apply(&role)).await?;
+    bindings.patch(READERS, &params, &Patch::Apply(&binding)).await?;
+    Ok(())
 }
 
 async fn write(api: &Api<AddonDefinition>, definition: &AddonDefinition) -> kube::Result<()> {

@@ -1,6 +1,7 @@
 //! The controller of TenantAddons and ManagementAddons: observe, plan, act, report.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use butler_api::butler::addon_install::{AddonInstallStatus, AddonPhase};
 use butler_api::butler::tenant_cluster::{ClusterPhase, ManagementMode};
@@ -41,6 +42,8 @@ const ROUNDS: usize = 6;
 const WORKERS: usize = 8;
 /// Pieces of work on clusters at a time. They wait for the clusters most of the time.
 const AT_WORK: usize = 16;
+/// Nothing takes longer beyond the patience an addon asks for: a cluster that does not answer must not keep its place.
+const MARGIN: Duration = Duration::from_secs(180);
 /// Labels cannot be longer.
 const LONGEST_LABEL: usize = 63;
 
@@ -190,7 +193,7 @@ impl<K: Addon> Shared<K> {
         let cluster = object.cluster();
         let others = self.on_cluster(cluster.as_ref());
         let others = others.iter().filter(|other| Key::of(&***other) != *key).map(|other| self.node(other)).collect();
-        let (progress, sight) = self.memory.get(key);
+        let (progress, sight) = self.memory.get(key, self.way(cluster.as_ref()).map(|way| way.version()));
         let ask = object.ask();
         Observed {
             key: key.clone(),
@@ -271,10 +274,11 @@ impl<K: Addon> Shared<K> {
             exists: true,
             // One that goes says that nothing of it is ready, and answers for a while.
             answers: self.kubeconfig(&cluster).is_some() && (is_leaving || holds(conditions::CONTROL_PLANE_READY)),
-            has_nodes: matches!(
-                status.phase,
-                Some(ClusterPhase::Installing | ClusterPhase::Ready | ClusterPhase::Updating)
-            ),
+            has_nodes: status.worker_nodes_desired != Some(0)
+                && matches!(
+                    status.phase,
+                    Some(ClusterPhase::Installing | ClusterPhase::Ready | ClusterPhase::Updating)
+                ),
             is_leaving,
             is_abandoned: cluster.annotations().contains_key(names::ABANDON_CONTENTS),
             hands_off,
@@ -334,11 +338,12 @@ impl<K: Addon> Shared<K> {
             Some(Step::Ensure(wanted)) => {
                 let digest = wanted.digest(observed.retry.as_deref());
                 let told = Told { status: observed.before.clone(), digest: digest.clone() };
-                self.spawn(key, Running::Ensure(digest), own.ensure(object, *wanted, told));
+                let limit = wanted.patience + MARGIN;
+                self.spawn(key, Running::Ensure(digest), limit, own.ensure(object, *wanted, told));
             }
             Some(Step::Compare(wanted, repairs)) => {
                 let Sight::Seen { state, .. } = observed.sight else { return };
-                self.spawn(key.clone(), Running::Compare, async move {
+                self.spawn(key.clone(), Running::Compare, MARGIN, async move {
                     let compared = match own.target(&object).await {
                         Ok(target) => work::compare(&target, &wanted, repairs).await,
                         Err(fault) => Err(fault),
@@ -354,7 +359,7 @@ impl<K: Addon> Shared<K> {
                 });
             }
             Some(Step::Uninstall(wanted)) => {
-                self.spawn(key.clone(), Running::Uninstall, async move {
+                self.spawn(key.clone(), Running::Uninstall, wanted.patience + MARGIN, async move {
                     let removed = match own.target(&object).await {
                         Ok(target) => work::uninstall(&target, &wanted, &label).await,
                         Err(fault) => Err(fault),
@@ -369,15 +374,24 @@ impl<K: Addon> Shared<K> {
         }
     }
 
-    fn spawn(self: &Arc<Self>, key: Key, running: Running, work: impl Future<Output = ()> + Send + 'static) {
+    fn spawn(
+        self: &Arc<Self>,
+        key: Key,
+        running: Running,
+        limit: Duration,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) {
         let own = Arc::clone(self);
         let waking = key.clone();
         // It must not end before it is known to have begun.
         let (begin, begun) = tokio::sync::oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             let _ = begun.await;
-            if let Ok(_turn) = own.at_work.acquire().await {
-                work.await;
+            if let Ok(_turn) = own.at_work.acquire().await
+                && tokio::time::timeout(limit, work).await.is_err()
+            {
+                tracing::warn!(key = %waking, "work on an addon took too long and was given up");
+                own.memory.stop(&waking);
             }
             own.queue.add(waking);
         });
@@ -403,16 +417,19 @@ impl<K: Addon> Shared<K> {
         }
     }
 
+    /// How a cluster is reached now.
+    fn way(&self, cluster: Option<&Key>) -> Option<Way> {
+        match cluster {
+            None => Some(Way::Here(self.applier.client().clone())),
+            Some(key) => self.kubeconfig(&*self.clusters.get(key)?).map(Way::Kubeconfig),
+        }
+    }
+
     /// The cluster of an addon.
     async fn target(self: &Arc<Self>, object: &Arc<K>) -> Result<Arc<Target>, Fault> {
-        let (cluster, way) = match object.cluster() {
-            None => (management(), Way::Here(self.applier.client().clone())),
-            Some(key) => {
-                let kubeconfig = self.clusters.get(&key).and_then(|cluster| self.kubeconfig(&cluster));
-                let gone = || Failure::new(runtime::Retry::Backoff, "KubeconfigMissing", "its kubeconfig is not there");
-                (key, Way::Kubeconfig(kubeconfig.ok_or_else(gone).map_err(work::fault_of)?))
-            }
-        };
+        let cluster = object.cluster().unwrap_or_else(management);
+        let gone = || Failure::new(runtime::Retry::Backoff, "KubeconfigMissing", "its kubeconfig is not there");
+        let way = self.way(object.cluster().as_ref()).ok_or_else(gone).map_err(work::fault_of)?;
         let (own, place) = (Arc::downgrade(self), object.cluster());
         let wake = move |addon: &str| {
             let Some(own) = own.upgrade() else { return };

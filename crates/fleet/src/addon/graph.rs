@@ -100,8 +100,9 @@ pub(crate) fn dependents<'a>(own: &Node, others: &'a [Node]) -> Vec<&'a Node> {
     others.iter().filter(needs_it).filter(|other| other.is_there).collect()
 }
 
+/// One that is to go, and is held, is there all the same.
 fn is_up(other: &Node) -> bool {
-    other.phase == Some(AddonPhase::Installed) && !other.is_leaving
+    other.phase == Some(AddonPhase::Installed)
 }
 
 fn dependency(other: &Node) -> Blocker {

@@ -28,11 +28,14 @@ struct Known {
 }
 
 impl Memory {
-    /// What is known of an addon, and what is seen of it.
-    pub(crate) fn get(&self, key: &Key) -> (Progress, Sight) {
+    /// What is known of an addon, and what is seen of it. Whoever watches by another way than the present one sees nothing.
+    pub(crate) fn get(&self, key: &Key, way: Option<u64>) -> (Progress, Sight) {
         let (progress, watched) = {
-            let addons = self.addons.lock();
-            let Some(known) = addons.get(key) else { return Default::default() };
+            let mut addons = self.addons.lock();
+            let Some(known) = addons.get_mut(key) else { return Default::default() };
+            if known.watched.as_ref().is_some_and(|(target, _)| way.is_some_and(|way| way != target.version)) {
+                (known.watched, known.progress.installed) = (None, None);
+            }
             (known.progress.clone(), known.watched.clone())
         };
         let sight = watched.map(|(target, placed)| target.eyes.sight(&placed)).unwrap_or_default();

@@ -37,6 +37,7 @@ pub use controller::AddonController;
 pub use graph::{IfMissing, Need, Node};
 pub use observed::{Compared, Ground, Installed, Observed, Progress, Running, Sight, Trouble};
 pub use plan::{Plan, Step, plan};
+pub(crate) use report::INSTALLED;
 pub use report::report;
 pub use wanted::{Source, Wanted};
 

@@ -77,6 +77,7 @@ pub fn plan(observed: &Observed) -> Plan {
     }
     if let Some(missing) = ground(observed) {
         plan.blockers.push(missing);
+        plan.is_installed = observed.has_run() && observed.before.observed_generation == observed.generation;
         return plan;
     }
     let verdict = judge(&observed.own, &observed.others);
@@ -114,7 +115,7 @@ pub fn plan(observed: &Observed) -> Plan {
     let is_known = observed.before.values_digest.as_ref() == Some(&digest) && observed.has_run();
     if !is_known && !plan.dependencies_met {
         plan.blockers = verdict.waits;
-        plan.phase = Some(if observed.own.is_there { before } else { AddonPhase::Pending });
+        plan.phase = Some(if observed.own.is_there { on_its_way(observed) } else { AddonPhase::Pending });
         return plan;
     }
     if let Some(trouble) = observed.progress.trouble.as_ref().filter(|t| t.digest.as_ref() == Some(&digest)) {
@@ -369,15 +370,16 @@ fn ground(observed: &Observed) -> Option<Blocker> {
 }
 
 fn platform(observed: &Observed) -> Blocker {
-    blocker(
-        "PlatformAddon",
-        format!("{} is a part of the platform, and {} still asks for it", observed.title(), observed.ground.title),
-        BlockerOwner::User,
-        format!(
-            "take it out of the TenantCluster's spec.addons, or annotate this object with {}=true; until then it stays",
-            names::UNWANTED
+    let annotate = format!("annotate this object with {}=true; until then it stays", names::UNWANTED);
+    let is_managements = observed.key.namespace.is_empty();
+    let (message, remedy) = match is_managements {
+        true => (format!("{} is a part of the platform", observed.title()), annotate),
+        false => (
+            format!("{} is a part of the platform, and {} still asks for it", observed.title(), observed.ground.title),
+            format!("take it out of the TenantCluster's spec.addons, or {annotate}"),
         ),
-    )
+    };
+    blocker("PlatformAddon", message, BlockerOwner::User, remedy)
 }
 
 fn unreachable(observed: &Observed) -> Blocker {

@@ -14,7 +14,8 @@ const LISTED: usize = 10;
 
 const CLUSTER_READY: &str = "ClusterReady";
 const DEPENDENCIES_MET: &str = "DependenciesMet";
-const INSTALLED: &str = "Installed";
+/// Condition: what is asked for is on the cluster.
+pub(crate) const INSTALLED: &str = "Installed";
 /// Condition: its workloads run.
 pub(super) const HEALTHY: &str = "Healthy";
 

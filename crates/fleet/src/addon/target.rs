@@ -14,6 +14,8 @@ use crate::cluster::client;
 
 /// One cluster: what acts on it, and what watches it.
 pub(crate) struct Target {
+    /// Tells it from the same cluster by another kubeconfig.
+    pub(crate) version: u64,
     pub(crate) actions: Actions,
     pub(crate) eyes: Eyes,
 }
@@ -21,7 +23,7 @@ pub(crate) struct Target {
 /// All clusters that have addons.
 pub(crate) struct Targets {
     clock: Clock,
-    known: Mutex<HashMap<Key, (u64, Arc<Target>)>>,
+    known: Mutex<HashMap<Key, Arc<Target>>>,
 }
 
 /// How a cluster is reached.
@@ -31,6 +33,17 @@ pub(crate) enum Way {
     Here(Client),
     /// By a kubeconfig.
     Kubeconfig(Vec<u8>),
+}
+
+impl Way {
+    /// Another kubeconfig is another way.
+    pub(crate) fn version(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        if let Self::Kubeconfig(text) = self {
+            text.hash(&mut hasher);
+        }
+        hasher.finish()
+    }
 }
 
 impl Targets {
@@ -45,12 +58,8 @@ impl Targets {
         way: Way,
         wake: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Arc<Target>, Failure> {
-        let mut hasher = DefaultHasher::new();
-        if let Way::Kubeconfig(text) = &way {
-            text.hash(&mut hasher);
-        }
-        let version = hasher.finish();
-        if let Some((_, target)) = self.known.lock().get(cluster).filter(|(known, _)| *known == version) {
+        let version = way.version();
+        if let Some(target) = self.known.lock().get(cluster).filter(|known| known.version == version) {
             return Ok(Arc::clone(target));
         }
         let client = match way {
@@ -58,10 +67,11 @@ impl Targets {
             Way::Kubeconfig(text) => client(&text, None).await?,
         };
         let target = Arc::new(Target {
+            version,
             actions: Actions::new(client.clone(), action::MANAGER, Arc::clone(&self.clock)),
             eyes: Eyes::new(client, Arc::new(wake)),
         });
-        self.known.lock().insert(cluster.clone(), (version, Arc::clone(&target)));
+        self.known.lock().insert(cluster.clone(), Arc::clone(&target));
         Ok(target)
     }
 

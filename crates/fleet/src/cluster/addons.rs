@@ -8,7 +8,7 @@ use butler_api::butler::addon_install::{AddonPhase, TenantAddonSpec};
 use butler_api::butler::butler_config::AddonVersions;
 use butler_api::butler::tenant_cluster::{AddonState, ManagedBy, ManagementMode, ObservedAddon};
 use butler_api::names::labels;
-use butler_api::shared::{Blocker, BlockerOwner, LocalRef, Raw};
+use butler_api::shared::{Blocker, BlockerOwner, Condition, ConditionStatus, LocalRef, Raw};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 
@@ -18,6 +18,7 @@ use super::plan::{Kind, Step};
 use super::remaining::Remaining;
 use super::render::Object;
 use super::resolve::Wanted;
+use crate::addon::INSTALLED;
 use crate::blockers::{blocker, waiting};
 use crate::names;
 
@@ -78,7 +79,17 @@ pub(crate) fn addons(observed: &Observed, wanted: &Wanted) -> Addons {
             found.steps.push(Step::Delete(Kind::Addon, name));
         }
     }
+    if !wants_workers(observed, wanted) {
+        // Nothing could run there, so nobody waits for it.
+        found.are_installed = true;
+        found.blockers.clear();
+        found.remaining.underway.clear();
+    }
     found
+}
+
+fn wants_workers(observed: &Observed, wanted: &Wanted) -> bool {
+    wanted.pools(&observed.cluster).iter().any(|(_, workers)| workers.replicas.unwrap_or(0) > 0)
 }
 
 /// The TenantAddons a cluster should have, as far as can be said now.
@@ -185,7 +196,11 @@ fn is_changed(known: &TenantAddon, wanted: &TenantAddon) -> bool {
 /// Whether it is installed and runs, as it is asked for now.
 fn is_up(addon: &TenantAddon) -> bool {
     let told = addon.status.as_ref().and_then(|status| status.observed_generation);
-    phase_of(addon) == Some(AddonPhase::Installed) && (told.is_none() || told == addon.metadata.generation)
+    let conditions = addon.status.iter().flat_map(|status| &status.conditions);
+    let is_missing = |known: &Condition| known.type_ == INSTALLED && known.status != ConditionStatus::True;
+    phase_of(addon) == Some(AddonPhase::Installed)
+        && !conditions.into_iter().any(is_missing)
+        && (told.is_none() || told == addon.metadata.generation)
 }
 
 fn taken(name: &str) -> Blocker {
@@ -224,12 +239,16 @@ fn not_installed(addon: &TenantAddon) -> Blocker {
                 )
             }
         }
+        Some(AddonPhase::Installed) if addon.metadata.deletion_timestamp.is_some() => {
+            let remedy = cause.as_ref().and_then(|cause| cause.remedy.clone()).unwrap_or_default();
+            let message = format!("addon {name} is to be removed, and stays as long as spec.addons asks for it");
+            blocker("AddonHeld", message, BlockerOwner::User, remedy)
+        }
         phase => {
             let doing = match phase {
                 Some(AddonPhase::Installing) => "is being installed",
                 Some(AddonPhase::Upgrading) => "is being changed",
                 Some(AddonPhase::Uninstalling) => "is being removed",
-                Some(AddonPhase::Installed) => "is to be removed, and stays as long as spec.addons asks for it",
                 _ => "waits for its turn",
             };
             waiting("AddonsInstalling", format!("addon {name} {doing}"), evidence(cause))

@@ -22,7 +22,8 @@ fn chart(directory: &Path, name: &str) -> String {
     write(
         "templates/map.yaml",
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata:\n  colour: {{ required \"a colour is needed\" .Values.colour }}\n\
-         {{- if .Values.extra }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}-extra}\n{{- end }}\n",
+         {{- if .Values.extra }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}-extra}\n{{- end }}\n\
+         {{- if .Values.broken }}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: broken}\nspec: {ports: [{port: 99999999}]}\n{{- end }}\n",
     );
     format!("file://{}", folder.display())
 }
@@ -90,6 +91,7 @@ async fn an_addon_is_installed_changed_repaired_and_removed() {
     // What is no longer asked for goes.
     patch(&addons, "walls", json!({"spec": {"values": {"extra": false}}})).await;
     until_gone(&maps, "paint-extra").await;
+    until(&addons, "walls", "changed again", is(AddonPhase::Installed)).await;
     let secrets = world.within::<Secret>("default");
     let records = ListParams::default().labels("owner=helm,status=deployed");
     assert_eq!(secrets.list(&records).await.unwrap().items.len(), 1);
@@ -133,6 +135,27 @@ async fn a_failing_chart_stops_what_depends_on_it_and_nobody_else() {
     delete(&addons, "top").await;
     until_gone(&addons, "top").await;
     until_gone(&addons, "base").await;
+}
+
+#[tokio::test]
+async fn an_upgrade_that_fails_is_taken_back() {
+    let mut world = World::new().await;
+    let files = tempfile::tempdir().unwrap();
+    define(&world, "paint", of_chart(&chart(files.path(), "paint"), "paint"), json!({})).await;
+    start(&mut world, &files.path().join("cache"));
+    let (addons, maps) = (world.all::<ManagementAddon>(), world.within::<ConfigMap>("default"));
+    create(&addons, butler("ManagementAddon", "walls", json!({"addon": "paint"}))).await;
+    until(&addons, "walls", "installed", is(AddonPhase::Installed)).await;
+    patch(&addons, "walls", json!({"spec": {"values": {"colour": "red", "broken": true}}})).await;
+    let failed = until(&addons, "walls", "failed", is(AddonPhase::Failed)).await;
+    let told = serde_json::to_string(&failed.status).unwrap();
+    assert!(told.contains("broken") && told.contains("99999999"), "{told}");
+    assert_eq!(colour(&maps.get("paint").await.unwrap()), Some("blue"));
+    let deployed = ListParams::default().labels("owner=helm,status=deployed");
+    assert_eq!(world.within::<Secret>("default").list(&deployed).await.unwrap().items.len(), 1);
+    patch(&addons, "walls", json!({"spec": {"values": {"broken": null}}})).await;
+    until(&addons, "walls", "installed again", is(AddonPhase::Installed)).await;
+    until(&maps, "paint", "red", |map| colour(map) == Some("red")).await;
 }
 
 #[tokio::test]

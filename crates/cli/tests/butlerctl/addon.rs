@@ -1,0 +1,106 @@
+//! Addons: asking for them, changing, looking, removing.
+
+use butler_api::butler::{AddonDefinition, TenantAddon};
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+
+use crate::plane::{Plane, failed};
+
+const NAME: &str = "tenantaddon.butler.butlerlabs.dev/my-cluster-longhorn";
+
+async fn with_catalogue() -> Plane {
+    let plane = Plane::start().await;
+    plane.cluster("team-a", "my-cluster", json!({}), json!({"phase": "Ready"})).await;
+    let definition = json!({
+        "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "AddonDefinition", "metadata": {"name": "longhorn"},
+        "spec": {
+            "displayName": "Longhorn", "description": "Volumes.", "category": "storage", "dependsOn": ["cilium"],
+            "chart": {"repository": "https://charts.longhorn.io", "name": "longhorn", "defaultVersion": "1.7.2"},
+            "defaults": {"values": {"ui": {"replicas": 2}}},
+            "configurableValues": [{"path": "ui.replicas", "type": "integer", "description": "Copies of the UI."}],
+        },
+    });
+    plane.make::<AddonDefinition>(definition, None).await;
+    plane
+}
+
+fn addons(plane: &Plane) -> Api<TenantAddon> {
+    Api::namespaced(plane.client.clone(), "team-a")
+}
+
+#[tokio::test]
+async fn an_addon_is_asked_for_changed_and_removed() {
+    let plane = with_catalogue().await;
+    assert_eq!(
+        plane.done("addon catalog").await,
+        "NAME       CATEGORY   VERSION   NEEDS    DESCRIPTION\nlonghorn   storage    1.7.2     cilium   Volumes.\n"
+    );
+    let entry = plane.done("addon catalog longhorn").await;
+    assert!(entry.contains("ui.replicas   integer   no         Copies of the UI."), "{entry}");
+
+    let asked = plane.done("addon install longhorn -c my-cluster --set ui.replicas=3,extra=true").await;
+    assert_eq!(asked, format!("{NAME} asked for\n"));
+    let made = addons(&plane).get("my-cluster-longhorn").await.unwrap().spec;
+    assert_eq!((made.cluster_ref.name.as_str(), made.addon.as_deref()), ("my-cluster", Some("longhorn")));
+    assert_eq!(json!(made.values), json!({"ui": {"replicas": 3}, "extra": true}));
+
+    // By its name in the catalogue, and by its own.
+    let changed = plane.done("addon upgrade longhorn -c my-cluster --version 1.7.3 --set extra=false").await;
+    assert_eq!(changed, format!("{NAME} changed\n"));
+    let made = addons(&plane).get("my-cluster-longhorn").await.unwrap().spec;
+    assert_eq!(made.version.as_deref(), Some("1.7.3"));
+    assert_eq!(plane.done("addon values my-cluster-longhorn").await, "extra: false\nui:\n  replicas: 3\n");
+    let idle = plane.run("addon upgrade my-cluster-longhorn").await;
+    assert_eq!(idle, failed(2, "nothing to change: name a --version, or values with --set or --values"));
+    let unsure = plane.run("addon uninstall my-cluster-longhorn").await;
+    assert_eq!(unsure.code, 2, "{unsure:?}");
+    let gone = plane.done("addon uninstall my-cluster-longhorn --yes --wait").await;
+    assert_eq!(gone, format!("{NAME} is being removed\n"));
+    assert!(addons(&plane).get_opt("my-cluster-longhorn").await.unwrap().is_none());
+    let missing = plane.run("addon status longhorn -c my-cluster").await;
+    assert_eq!(missing.code, 3, "{missing:?}");
+}
+
+#[tokio::test]
+async fn what_an_addon_waits_for_is_shown() {
+    let plane = with_catalogue().await;
+    plane.done("addon install longhorn -c my-cluster").await;
+    let status = json!({
+        "phase": "Failed", "observedGeneration": 1, "message": "no such version",
+        "blockers": [{"reason": "VersionNotFound", "message": "no such version", "owner": "User", "remedy": "choose another",
+            "evidence": ["there is 1.7.2"]}],
+    });
+    let patch = Patch::Merge(json!({"status": status}));
+    addons(&plane).patch_status("my-cluster-longhorn", &PatchParams::default(), &patch).await.unwrap();
+    let list = plane.done("addon list -c my-cluster").await;
+    assert!(list.contains("my-cluster-longhorn   longhorn   Failed"), "{list}");
+    assert!(list.contains("VersionNotFound"), "{list}");
+    let told = plane.done("addon status my-cluster-longhorn").await;
+    for part in ["It waits: VersionNotFound: no such version", "  - there is 1.7.2", "  User: choose another"] {
+        assert!(told.contains(part), "{told}");
+    }
+    let waited = plane.run("addon upgrade my-cluster-longhorn --set a=1 --wait --timeout 1s").await;
+    assert_eq!(waited.code, 4, "{waited:?}");
+}
+
+#[tokio::test]
+async fn addons_of_a_cluster_are_changed_in_its_spec() {
+    let plane = with_catalogue().await;
+    let cluster = plane.clusters("team-a").get("my-cluster").await.unwrap();
+    let owner = json!({
+        "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster", "name": "my-cluster",
+        "uid": cluster.metadata.uid, "controller": true,
+    });
+    let addon = json!({
+        "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantAddon",
+        "metadata": {"name": "my-cluster-longhorn", "ownerReferences": [owner]},
+        "spec": {"clusterRef": {"name": "my-cluster"}, "addon": "longhorn"},
+    });
+    plane.make::<TenantAddon>(addon, Some("team-a")).await;
+    let refused = "my-cluster-longhorn comes from spec.addons of TenantCluster my-cluster: change it there";
+    for command in ["addon upgrade longhorn -c my-cluster --version 1.0.0", "addon uninstall my-cluster-longhorn --yes"]
+    {
+        assert_eq!(plane.run(command).await, failed(6, refused), "{command}");
+    }
+}
