@@ -1,6 +1,6 @@
 # The commands of the project. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help up test test-helm bench-helm real model fuzz bench kubernetes crds fmt clean
+.PHONY: help up test test-helm bench-helm real lifecycle model fuzz bench kubernetes crds fmt clean
 
 # Built and fetched programs (kube-apiserver, etcd, kubectl, helm, cargo-deny) live here, shared by all clones.
 export BUTLER_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/butler
@@ -27,6 +27,12 @@ real: ## Real control planes with a real node, end to end (needs root, and what 
 	@cargo build --locked --package butler
 	@scripts/real $${CARGO_TARGET_DIR:-target}/debug/butler $(ARGS)
 
+lifecycle: ## The life of a tenant cluster, command by command, where it can be: ARGS="embedded management tenants cluster-api" runs some
+	@scripts/tools >/dev/null
+	@scripts/cluster-api >/dev/null
+	@cargo build --locked --package butler --package cli
+	@scripts/lifecycle $${CARGO_TARGET_DIR:-target}/debug/butler $${CARGO_TARGET_DIR:-target}/debug/butlerctl $(ARGS)
+
 model: ## Live ten thousand random lives of tenant clusters, with faults; make test lives a thousand
 	@SEEDS=10000 cargo test --locked --release --package fleet --test model
 
@@ -34,7 +40,7 @@ fuzz: ## Look for input that crashes Butler, a minute for each kind of input (ne
 	@scripts/fuzz $(ARGS)
 
 bench: ## Compare speed and memory with a real kube-apiserver and etcd; ARGS="--quick" is passed on
-	@cargo build --locked --release --package butler --package bench
+	@cargo build --locked --release --package butler --package cli --package bench
 	@cargo run --locked --release --package bench -- $(ARGS)
 
 kubernetes: ## Build the real Kubernetes and etcd that the tests compare with (needs Go; 7 minutes on two cores, once)

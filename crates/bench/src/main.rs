@@ -1,9 +1,11 @@
 //! Measures the embedded API against a real kube-apiserver with etcd, one after the other in one run, and what hosted
 //! control planes on it cost.
 
+mod clusters;
 mod connection;
 mod load;
 mod logical;
+mod observe;
 mod process;
 mod report;
 mod server;
@@ -18,11 +20,13 @@ use server::Programs;
 /// Until memory is read, so that what a start or a load leaves behind is given back.
 const SETTLE: Duration = Duration::from_secs(5);
 
-const USAGE: &str = "bench [--quick] [--embedded-only] [--tenants-only] [--tenants N]
-  --quick           10,000 objects, 200 control planes and shorter loads
+const USAGE: &str = "bench [--quick] [--embedded-only] [--tenants-only] [--tenants N] [--clusters-only] [--clusters N]
+  --quick           10,000 objects, 200 control planes, 100 clusters and shorter loads
   --embedded-only   no real kube-apiserver to compare with
   --tenants-only    hosted control planes and nothing else
   --tenants N       that many of them
+  --clusters-only   tenant clusters and nothing else
+  --clusters N      that many of them
 BUTLER names the butler program; without it, the one beside this program is measured.";
 
 #[derive(Default)]
@@ -31,6 +35,8 @@ struct Arguments {
     embedded_only: bool,
     tenants_only: bool,
     tenants: Option<usize>,
+    clusters_only: bool,
+    clusters: Option<usize>,
 }
 
 impl Arguments {
@@ -41,9 +47,11 @@ impl Arguments {
                 "--quick" => parsed.quick = true,
                 "--embedded-only" => parsed.embedded_only = true,
                 "--tenants-only" => parsed.tenants_only = true,
-                "--tenants" => {
+                "--clusters-only" => parsed.clusters_only = true,
+                "--tenants" | "--clusters" => {
                     let number = given.next().and_then(|number| number.parse().ok()).filter(|number| *number > 0);
-                    parsed.tenants = Some(number.with_context(|| format!("--tenants needs a number\n{USAGE}"))?);
+                    let number = number.with_context(|| format!("{argument} needs a number\n{USAGE}"))?;
+                    *(if argument == "--tenants" { &mut parsed.tenants } else { &mut parsed.clusters }) = Some(number);
                 }
                 _ => bail!("{argument} is not known\n{USAGE}"),
             }
@@ -58,6 +66,7 @@ struct Size {
     load: Duration,
     watched: usize,
     tenants: usize,
+    clusters: usize,
 }
 
 #[tokio::main]
@@ -71,11 +80,19 @@ async fn main() -> Result<()> {
         bail!("{} is not there; `cargo build --release -p butler` makes it", butler.display());
     }
     let mut size = if arguments.quick {
-        Size { objects: 10_000, starts: 3, load: Duration::from_secs(5), watched: 200, tenants: 200 }
+        Size { objects: 10_000, starts: 3, load: Duration::from_secs(5), watched: 200, tenants: 200, clusters: 100 }
     } else {
-        Size { objects: 100_000, starts: 5, load: Duration::from_secs(15), watched: 400, tenants: 1_000 }
+        Size {
+            objects: 100_000,
+            starts: 5,
+            load: Duration::from_secs(15),
+            watched: 400,
+            tenants: 1_000,
+            clusters: 1_000,
+        }
     };
     size.tenants = arguments.tenants.unwrap_or(size.tenants);
+    size.clusters = arguments.clusters.unwrap_or(size.clusters);
     let cores = std::thread::available_parallelism()?;
     say("Both servers write with fsync and are asked over HTTPS with client certificates by the same client.");
     say(&format!(
@@ -85,11 +102,16 @@ async fn main() -> Result<()> {
     if arguments.tenants_only {
         return measure_tenants(butler, &size).await;
     }
+    if arguments.clusters_only {
+        return measure_clusters(butler, &size).await;
+    }
     // First, while this process is small.
     let cost = logical::measure().await.context("one more logical API")?;
     report::logical(&cost);
     say("");
     measure_tenants(butler.clone(), &size).await?;
+    say("");
+    measure_clusters(butler.clone(), &size).await?;
     say("");
     let embedded = measure("embedded", &Programs::Embedded(butler), &size).await.context("the embedded API")?;
     if arguments.embedded_only {
@@ -105,6 +127,13 @@ async fn main() -> Result<()> {
 async fn measure_tenants(butler: std::path::PathBuf, size: &Size) -> Result<()> {
     let cost = tenants::measure(&Programs::Embedded(butler), size.tenants).await.context("hosted control planes")?;
     report::tenants(&cost, size.tenants);
+    Ok(())
+}
+
+async fn measure_clusters(butler: std::path::PathBuf, size: &Size) -> Result<()> {
+    let butlerctl = butler.with_file_name("butlerctl");
+    let cost = clusters::measure(&Programs::Embedded(butler), &butlerctl, size.clusters).await.context("clusters")?;
+    report::clusters(&cost, size.clusters);
     Ok(())
 }
 

@@ -90,6 +90,37 @@ pub(crate) fn tenants(cost: &crate::tenants::Cost, count: usize) {
     ]);
 }
 
+/// What tenant clusters cost.
+pub(crate) fn clusters(cost: &crate::clusters::Cost, count: usize) {
+    let core = cost.idle_cpu * 100.0;
+    let within = |duration: Duration, seconds: f64| Some(duration.as_secs_f64() < seconds);
+    // The wish is for a thousand.
+    let share = count as f64 / 1000.0;
+    print(&[
+        alone("one cluster: create to Ready", text(cost.first), "< 1.5 s", within(cost.first, 1.5)),
+        alone(
+            &format!("{count} clusters of 3 workers Ready"),
+            text(cost.ready),
+            "< 300 s for 1,000",
+            within(cost.ready, 300.0 * share),
+        ),
+        alone("  memory of one, all in all", kilobytes(cost.memory), "< 1000 KB", Some(cost.memory < 1_000_000)),
+        alone("  writes per cluster until Ready", format!("{:.1}", cost.writes), "", None),
+        alone("at rest: until nothing is written", text(cost.settling), "", None),
+        alone("at rest: writes in 30 s", cost.idle_writes.to_string(), "0", Some(cost.idle_writes == 0)),
+        alone("at rest: of one core", format!("{core:.2} %"), "< 2 %", Some(core < 2.0)),
+        alone("butlerctl cluster list of them", text(cost.listing), "< 200 ms for 2,000", within(cost.listing, 0.2)),
+        alone(
+            &format!("{count} addons installed"),
+            text(cost.installs),
+            "< 120 s for 1,000",
+            within(cost.installs, 120.0 * share),
+        ),
+        alone("all deleted", text(cost.deletion), "", None),
+        alone("  objects more than before, Events included", cost.objects_left.to_string(), "", None),
+    ]);
+}
+
 /// A figure that only the embedded side has.
 fn alone(what: &str, embedded: String, target: &'static str, met: Option<bool>) -> Row {
     Row { what: what.to_owned(), embedded, real: "-".into(), ratio: "-".into(), target, met }

@@ -1,30 +1,18 @@
 //! What hosted control planes cost: many of them in one process, made, left alone and deleted.
 
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
-use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
+use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::connection::{Connection, Dialler};
-use crate::process::Process;
+use crate::connection::Dialler;
+use crate::observe::{Arrivals, LONG_QUIET, QUIET, REST, Reached, State, settle};
 use crate::report::say;
-use crate::server::{Programs, Server};
+use crate::server::Programs;
 
 const GROUP: &str = "/apis/steward.butlerlabs.dev/v1alpha1";
 const NAMESPACES: usize = 20;
 const CLIENTS: usize = 8;
-/// For how long nothing may be written until all counts as settled.
-const QUIET: Duration = Duration::from_secs(5);
-/// The same, longer than Steward waits until it tells how much is in the stores.
-const LONG_QUIET: Duration = Duration::from_secs(65);
-/// For how long what is at rest is observed.
-const REST: Duration = Duration::from_secs(30);
-const TIMEOUT: Duration = Duration::from_secs(900);
-
 /// What was measured.
 pub(crate) struct Cost {
     /// From the create of the first one to Ready, alone.
@@ -51,23 +39,12 @@ pub(crate) struct Cost {
     pub(crate) files_left: i64,
 }
 
-/// What a server says of itself at some moment.
-struct State {
-    at: Instant,
-    /// Writes to the store so far, without heartbeats.
-    writes: u64,
-    objects: u64,
-    memory: u64,
-    cpu: Duration,
-    files: usize,
-}
-
 /// Measures that many control planes.
 pub(crate) async fn measure(programs: &Programs, count: usize) -> Result<Cost> {
     let folder = tempfile::tempdir()?;
     let server = programs.start(folder.path()).await?;
     let mut connection = server.dialler.connect().await?;
-    let mut arrivals = Arrivals::watch(&server.dialler).await?;
+    let mut arrivals = Arrivals::watch(&server.dialler, &format!("{GROUP}/tenantcontrolplanes"), judge).await?;
     for number in 0..NAMESPACES {
         let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace(number)}});
         connection.create("/api/v1/namespaces", body.to_string().into()).await?;
@@ -151,113 +128,12 @@ async fn create(dialler: &Dialler, kind: &str, count: usize, replicas: u32) -> R
     futures::future::try_join_all(clients).await.map(drop)
 }
 
-/// Waits until nothing is written any more: for how long there still was, and the state then.
-async fn settle(server: &Server, quiet: Duration) -> Result<(Duration, State)> {
-    let begun = Instant::now();
-    let mut last = State::of(server).await?;
-    while last.at.elapsed() < quiet {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        let now = State::of(server).await?;
-        if now.writes != last.writes {
-            last = now;
-        }
-        if begun.elapsed() > TIMEOUT {
-            bail!("something is written all the time");
-        }
-    }
-    Ok((last.at - begun, State::of(server).await?))
-}
-
-impl State {
-    async fn of(server: &Server) -> Result<Self> {
-        let body = server.dialler.connect().await?.get("/metrics").await?;
-        let text = String::from_utf8_lossy(&body);
-        let sum = |name: &str, labels: &[&str]| -> u64 {
-            let lines = text.lines().filter(|line| line.starts_with(name));
-            let lines = lines.filter(|line| labels.iter().all(|label| line.contains(label)));
-            lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
-        };
-        let heartbeats = sum("apiserver_request_total", &[r#"verb="patch""#, r#"resource="leases""#]);
-        let process: &Process = server.processes.first().context("no process")?;
-        Ok(Self {
-            at: Instant::now(),
-            writes: sum("kapi_store_revision ", &[]).saturating_sub(heartbeats),
-            objects: sum("kapi_store_objects ", &[]),
-            memory: process.resident()?,
-            cpu: process.cpu()?,
-            files: process.open_files()?,
-        })
-    }
-}
-
-/// The control planes as a watch tells of them.
-struct Arrivals {
-    // The stream ends with it.
-    _connection: Connection,
-    body: Incoming,
-    pending: BytesMut,
-    known: Known,
-}
-
-/// Names of control planes.
-#[derive(Default)]
-struct Known {
-    there: HashSet<String>,
-    ready: HashSet<String>,
-    asleep: HashSet<String>,
-}
-
-impl Arrivals {
-    async fn watch(dialler: &Dialler) -> Result<Self> {
-        let mut connection = dialler.connect().await?;
-        let path = format!("{GROUP}/tenantcontrolplanes?watch=true&timeoutSeconds=3600");
-        let body = connection.open(&path).await?;
-        Ok(Self { _connection: connection, body, pending: BytesMut::new(), known: Known::default() })
-    }
-
-    async fn until(&mut self, reached: impl Fn(&Known) -> bool) -> Result<()> {
-        let deadline = tokio::time::Instant::now() + TIMEOUT;
-        while !reached(&self.known) {
-            let line = tokio::time::timeout_at(deadline, self.line()).await;
-            let line = line.with_context(|| {
-                let Known { there, ready, .. } = &self.known;
-                format!("{} of {} control planes are Ready after {TIMEOUT:?}", ready.len(), there.len())
-            })??;
-            self.known.take(&serde_json::from_slice(&line)?);
-        }
-        Ok(())
-    }
-
-    async fn line(&mut self) -> Result<Bytes> {
-        let mut searched = 0;
-        loop {
-            if let Some(end) = self.pending[searched..].iter().position(|byte| *byte == b'\n') {
-                return Ok(self.pending.split_to(searched + end + 1).freeze());
-            }
-            searched = self.pending.len();
-            let frame = self.body.frame().await.context("a watch ended early")??;
-            if let Ok(data) = frame.into_data() {
-                self.pending.extend_from_slice(&data);
-            }
-        }
-    }
-}
-
-impl Known {
-    fn take(&mut self, event: &Value) {
-        let Some(name) = event.pointer("/object/metadata/name").and_then(Value::as_str) else { return };
-        if event["type"] == "DELETED" {
-            self.there.remove(name);
-            return;
-        }
-        self.there.insert(name.to_owned());
-        let conditions = event.pointer("/object/status/conditions").and_then(Value::as_array);
-        let Some(ready) = conditions.into_iter().flatten().find(|known| known["type"] == "Ready") else { return };
-        if ready["status"] == "True" {
-            self.ready.insert(name.to_owned());
-        }
-        if ready["reason"] == "Sleeping" {
-            self.asleep.insert(name.to_owned());
-        }
+fn judge(object: &Value) -> Option<Reached> {
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+    let ready = conditions.into_iter().flatten().find(|known| known["type"] == "Ready")?;
+    match (ready["status"].as_str(), ready["reason"].as_str()) {
+        (Some("True"), _) => Some(Reached::Ready),
+        (_, Some("Sleeping")) => Some(Reached::Asleep),
+        _ => None,
     }
 }

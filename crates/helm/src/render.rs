@@ -211,7 +211,7 @@ fn execute(
         }
         let data = template.data();
         let printed = executor.execute(&template.name, &data).map_err(|fault| failed(&templates, fault))?;
-        files.insert(template.name.clone(), printed.replace("<no value>", ""));
+        files.insert(template.name.clone(), template::without_no_value(printed));
     }
     Ok(files)
 }

@@ -5,11 +5,15 @@
 mod common;
 
 use common::run_ours;
-use helm::chart::{Chart, File};
+use helm::chart::{Chart, ChartError, File};
+use helm::render::RenderError;
 use helm::values::Values;
 
+fn file(name: &str, content: &str) -> File {
+    File { name: name.to_owned(), content: content.as_bytes().to_vec() }
+}
+
 fn outcome(template: &str) -> Result<String, String> {
-    let file = |name: &str, content: &str| File { name: name.to_owned(), content: content.as_bytes().to_vec() };
     let chart = Chart::from_files(vec![
         file("Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\n"),
         file("templates/a.txt", template),
@@ -48,4 +52,54 @@ fn what_refers_to_itself_is_printed_to_some_depth() {
     assert_eq!(printed, "map[d:map[d:map[d:ma");
     let nested = format!("{}1{}", "(".repeat(5000), ")".repeat(5000));
     assert!(outcome(&format!("{{{{ {nested} }}}}")).unwrap_err().contains("nested too deep"));
+}
+
+#[test]
+fn what_is_broken_is_named_with_its_place_and_its_text() {
+    for (template, expected) in [
+        ("ok\n{{ nothing 1 }}", "c/templates/a.txt:2 | {{ nothing 1 }} | function \"nothing\" not defined"),
+        ("ok\n\n{{ if }}x{{ end }}", "c/templates/a.txt:3 | {{ if }}x{{ end }} | missing value for if"),
+        ("{{ if true }}\nx", "c/templates/a.txt:2 | x | unexpected EOF"),
+        ("x: {{ .Values.a", "c/templates/a.txt:1 | x: {{ .Values.a | unclosed action"),
+        ("{{ $x }}", "c/templates/a.txt:1 | {{ $x }} | undefined variable \"$x\""),
+        (
+            "a\nb: {{ .Values.a.b }}",
+            "c/templates/a.txt:2:13 | b: {{ .Values.a.b }} | nil pointer evaluating interface {}.b",
+        ),
+        ("{{ fail \"no\" }}", "c/templates/a.txt:1:3 | {{ fail \"no\" }} | no"),
+        ("{{ include \"gone\" . }}", "c/templates/a.txt:1:3 | {{ include \"gone\" . }} | no template \"gone\""),
+    ] {
+        let files =
+            vec![file("Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\n"), file("templates/a.txt", template)];
+        let told = match run_ours(&Chart::from_files(files).unwrap(), &Values::new()) {
+            Err(RenderError::Parse { location, reason, snippet }) => format!("{location} | {snippet} | {reason}"),
+            Err(RenderError::Template { message, location, snippet }) => format!("{location} | {snippet} | {message}"),
+            other => format!("{other:?}"),
+        };
+        let (place, words) = expected.rsplit_once(" | ").unwrap();
+        assert!(told.starts_with(&format!("{place} | ")) && told.contains(words), "{template:?}: {told}");
+    }
+}
+
+#[test]
+fn charts_that_are_incomplete_or_lead_elsewhere_are_refused() {
+    let needy =
+        "apiVersion: v2\nname: c\nversion: 1.0.0\ndependencies:\n- {name: other, version: 1.x, repository: \"\"}\n";
+    let chart = Chart::from_files(vec![file("Chart.yaml", needy)]).unwrap();
+    let told = run_ours(&chart, &Values::new()).unwrap_err().to_string();
+    assert!(told.ends_with("found in Chart.yaml, but missing in charts/ directory: other"), "{told}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("chart");
+    std::fs::create_dir_all(root.join("templates")).unwrap();
+    std::fs::write(root.join("Chart.yaml"), "apiVersion: v2\nname: c\nversion: 1.0.0\n").unwrap();
+    std::fs::write(folder.path().join("secret"), "secret").unwrap();
+    std::fs::write(root.join("inside"), "a: b\n").unwrap();
+    std::os::unix::fs::symlink(root.join("inside"), root.join("templates/a.yaml")).unwrap();
+    assert_eq!(Chart::load(&root).unwrap().templates.len(), 1);
+    std::os::unix::fs::symlink(folder.path().join("secret"), root.join("templates/b.yaml")).unwrap();
+    assert!(matches!(Chart::load(&root), Err(ChartError::Outside(name)) if name == "templates/b.yaml"));
+    std::fs::remove_file(root.join("templates/b.yaml")).unwrap();
+    std::os::unix::fs::symlink(&root, root.join("templates/again")).unwrap();
+    assert!(matches!(Chart::load(&root), Err(ChartError::TooLarge(_))));
 }

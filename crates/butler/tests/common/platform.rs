@@ -126,6 +126,7 @@ impl Platform {
         self.try_nodes(name).await.unwrap()
     }
 
+    /// The nodes of a cluster that may not answer.
     pub(crate) async fn try_nodes(&self, name: &str) -> kube::Result<Vec<Node>> {
         let nodes: Api<Node> = Api::all(self.inside(name).await);
         Ok(nodes.list(&ListParams::default()).await?.items)

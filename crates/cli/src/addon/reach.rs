@@ -30,5 +30,5 @@ async fn client(session: &Session, found: &Found) -> Outcome<Client> {
     }
     let place = format!("{}/{}", found.namespace().unwrap_or_default(), found.cluster().unwrap_or_default());
     let cluster = lookup::find(session, &place).await?;
-    connect_with(&kubeconfig::read(session, &cluster).await?).await
+    connect_with(&kubeconfig::read(session, &cluster, false).await?).await
 }

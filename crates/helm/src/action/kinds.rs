@@ -131,3 +131,36 @@ impl Located {
                 == (&other.name.kind, &other.name.namespace, &other.name.name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn objects_are_put_where_they_belong() {
+        let mut kinds = Kinds { version: "v1.34.0".to_owned(), known: BTreeMap::new() };
+        let definition = |kind: &str, plural: &str, scope: &str| {
+            json!({"kind": "CustomResourceDefinition", "spec": {
+                "group": "example.com", "scope": scope, "names": {"kind": kind, "plural": plural},
+                "versions": [{"name": "v1", "served": true}, {"name": "v0", "served": false}],
+            }})
+        };
+        kinds.define(&[definition("Bell", "bells", "Namespaced"), definition("Tower", "towers", "Cluster")]);
+        let object = |version: &str, kind: &str, namespace: &str| json!({"apiVersion": version, "kind": kind, "metadata": {"name": "x", "namespace": namespace}});
+        for (version, kind, namespace, expected) in [
+            ("example.com/v1", "Bell", "", "Bell shop/x"),
+            ("example.com/v1", "Bell", "other", "Bell other/x"),
+            ("example.com/v1", "Tower", "ignored", "Tower x"),
+            ("example.com/v0", "Bell", "", "unknown"),
+            ("v1", "Bell", "", "unknown"),
+        ] {
+            let located = kinds.locate(object(version, kind, namespace), "shop");
+            let told = located.map_or_else(|_| "unknown".to_owned(), |located| located.name.to_string());
+            assert_eq!(told, expected, "{version} {kind} {namespace}");
+        }
+        let expected = ["example.com/v1", "example.com/v1/Bell", "example.com/v1/Tower"];
+        assert_eq!(kinds.capabilities().api_versions, expected);
+    }
+}

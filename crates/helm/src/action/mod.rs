@@ -30,7 +30,7 @@ use parking_lot::Mutex;
 
 use crate::chart::Chart;
 use crate::manifest::Event;
-use crate::release::{Info, Records, Release, Status};
+use crate::release::{Info, Pending, Records, Release, Status};
 use crate::values::Values;
 use cluster::Cluster;
 pub use error::ActionError;
@@ -60,7 +60,8 @@ pub struct Options {
     pub timeout: Duration,
     /// Whether the action is over only when all objects are ready, or gone.
     pub wait: bool,
-    /// Whether what failed is taken back.
+    /// Whether what failed is taken back. That the API was away is no failure: the release stays pending, and the next
+    /// call goes on with it.
     pub atomic: bool,
     /// Whether objects that are there and are not this release's become its own.
     pub take_ownership: bool,
@@ -227,7 +228,9 @@ impl Actions {
         };
         let (name, status) = (release.name.clone(), release.info.status);
         match work.carry_out(release).await {
-            Err(cause) if work.options.atomic => Err(self.taken_back(&name, status, cause, work.options).await),
+            Err(cause) if work.options.atomic && !cause.is_outage() => {
+                Err(self.taken_back(&name, status, cause, work.options).await)
+            }
             other => other,
         }
     }
@@ -274,7 +277,9 @@ impl Actions {
         work.define(&release)?;
         let status = release.info.status;
         match work.carry_out(release).await {
-            Err(cause) if options.atomic => Err(self.taken_back(name, status, cause, options).await),
+            Err(cause) if options.atomic && !cause.is_outage() => {
+                Err(self.taken_back(name, status, cause, options).await)
+            }
             other => other.map(Some),
         }
     }
@@ -305,6 +310,7 @@ fn rolled_back(target: Release, last: &Release, now: Timestamp) -> Release {
         },
         revision: last.revision + 1,
         apply_method: APPLY_METHOD.to_owned(),
+        pending: Pending::default(),
         operator: None,
         ..target
     }

@@ -177,10 +177,11 @@ mod tests {
                 match random(4) {
                     0 => text.replace_range(from..to, ""),
                     1 => text.insert_str(from, bits[random(bits.len())]),
-                    2 => text.insert_str(from, &text[from..to].to_owned()),
-                    _ => {
+                    doubles_or_moves => {
                         let part = text[from..to].to_owned();
-                        text.replace_range(from..to, "");
+                        if doubles_or_moves == 3 {
+                            text.replace_range(from..to, "");
+                        }
                         let place = at(&mut random, &text);
                         text.insert_str(place, &part);
                     }

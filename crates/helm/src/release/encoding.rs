@@ -70,3 +70,60 @@ pub fn decode(text: &[u8]) -> Result<Release, RecordError> {
     }
     serde_json::from_value(json).map_err(|error| unreadable(&error))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn packed(json: &Json) -> String {
+        let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+        packer.write_all(json.to_string().as_bytes()).unwrap();
+        BASE64_STANDARD.encode(packer.finish().unwrap())
+    }
+
+    fn unpacked(text: &str) -> Json {
+        let bytes = BASE64_STANDARD.decode(text).unwrap();
+        serde_json::from_reader(GzDecoder::new(bytes.as_slice())).unwrap()
+    }
+
+    #[test]
+    fn what_helm_wrote_is_written_again() {
+        let record = |deleted: Json, run: Json, more: Json| {
+            json!({
+                "name": "rel", "version": 3, "namespace": "shop",
+                "info": {
+                    "first_deployed": "2026-11-15T18:44:22.20059852Z", "last_deployed": "2026-11-15T18:44:22.20059852Z",
+                    "deleted": deleted, "description": "Install complete", "status": "deployed", "odd": 1,
+                },
+                "chart": {"metadata": {"name": "shop", "version": "1.2.3"}, "modtime": "2026-11-15T18:43:47Z", "values": {"n": 1}},
+                "config": {"whole": 3, "half": 1.5},
+                "manifest": "---\na: b\n",
+                "hooks": [{"name": "h", "kind": "Job", "path": "p", "manifest": "m", "events": ["test"], "last_run": run,
+                           "weight": 2, "delete_policies": ["hook-failed"], "output_log_policies": ["hook-failed"]}],
+                "more": more,
+            })
+        };
+        let run = json!({"started_at": "2026-11-15T18:44:22Z", "completed_at": "", "phase": "Running"});
+        let third = record("".into(), run, json!({"a": [1, null]}));
+        let release = decode(packed(&third).as_bytes()).unwrap();
+        assert_eq!((release.chart_name(), release.chart_version(), release.revision), ("shop", "1.2.3", 3));
+        assert_eq!(release.config["whole"], json!(3.0), "templates see a float");
+        assert_eq!(unpacked(&encode(&release).unwrap()), third);
+        // Helm 4 leaves out times that are not there, and others write Go's zero.
+        let fourth = record("0001-01-01T00:00:00Z".into(), json!({"phase": ""}), json!(null));
+        let release = decode(packed(&fourth).as_bytes()).unwrap();
+        assert_eq!((release.info.deleted, release.hooks[0].last_run.started_at), (None, None));
+    }
+
+    #[test]
+    fn records_that_are_none_are_told() {
+        for (text, told) in [
+            (&b"%"[..], "it is no record of a release: Invalid symbol 37, offset 0."),
+            (b"e30=", "it is no record of a release: missing field `name`"),
+        ] {
+            assert_eq!(decode(text).unwrap_err().to_string(), told);
+        }
+    }
+}

@@ -89,12 +89,16 @@ fn collect(
         }
         templates.push(Template {
             name: format!("{path}/{}", file.name),
-            text: String::from_utf8_lossy(&file.content).into_owned(),
+            text: text(&file.content),
             base_path: format!("{path}/templates"),
             scope: scope.clone(),
         });
     }
     scope
+}
+
+fn text(content: &[u8]) -> String {
+    std::str::from_utf8(content).map_or_else(|_| String::from_utf8_lossy(content).into_owned(), str::to_owned)
 }
 
 fn release_value(release: &Release) -> Value {

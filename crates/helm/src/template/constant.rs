@@ -1,15 +1,20 @@
 //! Constants of templates: quoted texts and numbers in all the ways Go writes them.
 
+use std::borrow::Cow;
+
 use super::node::Number;
 use super::print::quote;
 
 /// The text of a Go string literal, in double quotes or backquotes.
-pub(super) fn unquote(literal: &str) -> Result<String, String> {
+pub(super) fn unquote(literal: &str) -> Result<Cow<'_, str>, String> {
     let invalid = || "invalid syntax".to_owned();
     if let Some(raw) = literal.strip_prefix('`') {
-        return Ok(raw.strip_suffix('`').ok_or_else(invalid)?.replace('\r', ""));
+        return Ok(raw.strip_suffix('`').ok_or_else(invalid)?.replace('\r', "").into());
     }
     let inner = literal.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).ok_or_else(invalid)?;
+    if !inner.contains('\\') {
+        return Ok(inner.into());
+    }
     let mut bytes = Vec::with_capacity(inner.len());
     let mut rest = inner;
     while let Some(next) = rest.chars().next() {
@@ -22,7 +27,7 @@ pub(super) fn unquote(literal: &str) -> Result<String, String> {
             bytes.extend(next.encode_utf8(&mut [0; 4]).as_bytes());
         }
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(String::from_utf8_lossy(&bytes).into_owned().into())
 }
 
 /// What follows a backslash, and what is left after it.

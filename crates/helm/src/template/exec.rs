@@ -111,6 +111,8 @@ pub(crate) struct Executor<'m> {
     parsed: HashMap<Rc<str>, Rc<[Rc<Tree>]>>,
     /// `$`
     root: Rc<str>,
+    /// Lists for arguments that nobody uses now.
+    spare: Vec<Vec<Value>>,
     frames: usize,
     out: String,
 }
@@ -126,6 +128,7 @@ impl<'m> Executor<'m> {
             included: HashMap::new(),
             parsed: HashMap::new(),
             root: "$".into(),
+            spare: Vec::new(),
             frames: 0,
             out: String::new(),
         }
@@ -134,7 +137,7 @@ impl<'m> Executor<'m> {
     /// Adds trees; one that prints nothing does not replace another.
     pub(crate) fn define(&mut self, trees: Vec<Tree>) {
         for tree in trees {
-            if super::parse::is_empty(&tree.root) && self.find(&tree.name).is_some() {
+            if super::parse::is_empty(&tree) && self.find(&tree.name).is_some() {
                 continue;
             }
             if let Some(scope) = self.scopes.last_mut() {
@@ -189,7 +192,7 @@ impl<'m> Executor<'m> {
     pub(crate) fn tpl(&mut self, text: &str, data: &Value) -> Result<String, Fault> {
         // Without actions there is nothing to execute.
         if !text.contains("{{") {
-            return Ok(text.replace("<no value>", ""));
+            return Ok(without_no_value(text.to_owned()));
         }
         let quoted = || print::quote(text.as_bytes());
         let trees = self.parsed(text).map_err(|error| format!("cannot parse template {}: {error}", quoted()))?;
@@ -199,7 +202,7 @@ impl<'m> Executor<'m> {
         let printed = self.execute_tree(&main, data);
         self.scopes.pop();
         let within = |inner| Fault::Within(format!("error during tpl function execution for {}: ", quoted()), inner);
-        Ok(printed.map_err(within)?.replace("<no value>", ""))
+        Ok(without_no_value(printed.map_err(within)?))
     }
 
     /// The trees of a text for `tpl`, which many templates give it again and again.
@@ -243,7 +246,7 @@ impl<'m> Executor<'m> {
 
     fn statement<'t>(&mut self, frame: &mut Frame<'t>, dot: &Typed, node: &'t Node) -> Ran<Flow> {
         match node {
-            Node::Text(text) => self.out.push_str(text),
+            Node::Text(range) => self.out.push_str(frame.tree.source.part(range)),
             Node::Action(pipe) => {
                 let value = self.pipeline(frame, dot, pipe)?;
                 if pipe.variables.is_empty() {
@@ -537,8 +540,10 @@ impl<'m> Executor<'m> {
             }
             return Ok(last.map_or(value, Typed::concrete));
         }
-        let values = self.arguments(frame, dot, function, function.name, args, last)?;
+        let mut values = self.arguments(frame, dot, function, function.name, args, last)?;
         let result = (function.run)(self, &values);
+        values.clear();
+        self.spare.push(values);
         result.map(Typed::concrete).map_err(|fault| {
             frame.at = whole;
             let mut error = frame.error(fault);
@@ -559,7 +564,7 @@ impl<'m> Executor<'m> {
         let count = args.len() + usize::from(last.is_some());
         function.check_count_as(name, count).map_err(|words| frame.error(words))?;
         self.machine.spend(1).map_err(|fault| frame.error(fault))?;
-        let mut values = Vec::with_capacity(count + 1);
+        let mut values = self.spare.pop().unwrap_or_default();
         for (index, arg) in args.iter().enumerate() {
             values.push(self.argument(frame, dot, function.param(index), arg)?);
         }
@@ -584,6 +589,11 @@ impl<'m> Executor<'m> {
             }
         }
     }
+}
+
+/// What was printed, without what Go prints for nothing.
+pub(crate) fn without_no_value(printed: String) -> String {
+    if printed.contains("<no value>") { printed.replace("<no value>", "") } else { printed }
 }
 
 fn native_entries(value: &Value) -> Option<Vec<(Value, Value)>> {

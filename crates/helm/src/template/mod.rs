@@ -17,7 +17,7 @@ mod toml;
 mod value;
 
 pub(crate) use error::Fault;
-pub(crate) use exec::Executor;
+pub(crate) use exec::{Executor, without_no_value};
 pub(crate) use machine::Machine;
 pub(crate) use native::{HelmVersion, Native};
 pub(crate) use parse::{ParseError, parse};

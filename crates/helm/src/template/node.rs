@@ -1,6 +1,7 @@
 //! The parsed form of a template, and how Go prints its parts in errors.
 
 use std::fmt;
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::functions::Function;
@@ -21,6 +22,11 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// A part of the text.
+    pub(crate) fn part(&self, range: &Range<usize>) -> &str {
+        self.text.get(range.clone()).unwrap_or_default()
+    }
+
     /// `name:line:column` of a position, the column counted in bytes from zero.
     pub(crate) fn location(&self, position: usize) -> String {
         let before = self.text.get(..position).unwrap_or(&self.text);
@@ -32,7 +38,8 @@ impl Source {
 /// A statement.
 #[derive(Debug)]
 pub(crate) enum Node {
-    Text(Rc<str>),
+    /// A part of the source.
+    Text(Range<usize>),
     Action(Pipe),
     If(Branch),
     With(Branch),
@@ -93,7 +100,11 @@ pub(crate) enum OperandKind {
     Nil,
     Bool(bool),
     Number(Number),
-    Text { quoted: String, text: Rc<str> },
+    /// What it says, and how it is written if that is not simply in double quotes.
+    Text {
+        text: Rc<str>,
+        written: Option<Box<str>>,
+    },
 }
 
 /// A number constant, in all the forms it can take.
@@ -138,7 +149,8 @@ impl fmt::Display for Operand {
             OperandKind::Nil => f.write_str("nil"),
             OperandKind::Bool(value) => write!(f, "{value}"),
             OperandKind::Number(number) => f.write_str(&number.text),
-            OperandKind::Text { quoted, .. } => f.write_str(quoted),
+            OperandKind::Text { written: Some(written), .. } => f.write_str(written),
+            OperandKind::Text { text, written: None } => write!(f, "\"{text}\""),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Makes trees of tokens, with the rules and the complaints of Go's text/template.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use super::constant;
@@ -9,6 +10,9 @@ use super::node::{Branch, Command, Node, Operand, OperandKind, Pipe, Source, Tem
 
 /// How deep blocks and parentheses may be nested.
 const MAX_NESTING: usize = 200;
+
+/// How many names of fields are kept to be shared.
+const MAX_NAMES: usize = 32;
 
 /// Why a template cannot be parsed: `name:line`, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +38,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<Tree>, ParseError> {
         furthest: 0,
         source: source.clone(),
         variables: vec!["$".into()],
+        names: Vec::new(),
         ranges: 0,
         nesting: 0,
         action_line: 0,
@@ -50,8 +55,8 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<Tree>, ParseError> {
 }
 
 /// Whether a tree prints nothing: such a one does not replace another.
-pub(crate) fn is_empty(root: &[Node]) -> bool {
-    root.iter().all(|node| matches!(node, Node::Text(text) if text.trim().is_empty()))
+pub(crate) fn is_empty(tree: &Tree) -> bool {
+    tree.root.iter().all(|node| matches!(node, Node::Text(range) if tree.source.part(range).trim().is_empty()))
 }
 
 type Parsed<T> = Result<T, String>;
@@ -83,6 +88,8 @@ struct Parser<'a> {
     furthest: usize,
     source: Rc<Source>,
     variables: Vec<Rc<str>>,
+    /// Names of fields so far.
+    names: Vec<Rc<str>>,
     ranges: usize,
     nesting: usize,
     action_line: usize,
@@ -153,8 +160,8 @@ impl<'a> Parser<'a> {
     fn add(&mut self, tree: Tree) -> Parsed<()> {
         match self.trees.iter_mut().find(|other| other.name == tree.name) {
             None => self.trees.push(tree),
-            Some(other) if is_empty(&other.root) => *other = tree,
-            Some(_) if is_empty(&tree.root) => {}
+            Some(other) if is_empty(other) => *other = tree,
+            Some(_) if is_empty(&tree) => {}
             Some(_) => {
                 let name = super::print::quote(tree.name.as_bytes());
                 return Err(format!("template: multiple definition of template {name}"));
@@ -202,6 +209,19 @@ impl<'a> Parser<'a> {
         if ending == Ending::End { Ok(root) } else { Err(format!("unexpected {ending} in {context}")) }
     }
 
+    /// The name of a field; those that occur again are shared.
+    fn name(&mut self, field: &str) -> Rc<str> {
+        let name = field.trim_start_matches('.');
+        if let Some(known) = self.names.iter().find(|known| ***known == *name) {
+            return known.clone();
+        }
+        let name: Rc<str> = name.into();
+        if self.names.len() < MAX_NAMES {
+            self.names.push(name.clone());
+        }
+        name
+    }
+
     fn template_name(&mut self, token: &Token<'_>, context: &str) -> Parsed<Rc<str>> {
         match token.kind {
             Kind::String | Kind::RawString => Ok(constant::unquote(token.text)?.into()),
@@ -223,7 +243,7 @@ impl<'a> Parser<'a> {
     fn statement(&mut self) -> Parsed<Statement> {
         let token = self.take_non_space();
         match token.kind {
-            Kind::Text => Ok(Statement::Node(Node::Text(token.text.into()))),
+            Kind::Text => Ok(Statement::Node(Node::Text(token.position..token.position + token.text.len()))),
             Kind::LeftDelim => {
                 self.action_line = token.line;
                 let statement = self.action()?;
@@ -422,7 +442,8 @@ impl<'a> Parser<'a> {
         let mut names: Vec<Rc<str>> = Vec::new();
         while self.peek().kind == Kind::Field {
             let token = self.take();
-            names.push(token.text.trim_start_matches('.').into());
+            let name = self.name(token.text);
+            names.push(name);
         }
         if names.is_empty() {
             return Ok(Some(operand));
@@ -459,7 +480,7 @@ impl<'a> Parser<'a> {
                 };
                 OperandKind::Variable(known.clone(), Vec::new())
             }
-            Kind::Field => OperandKind::Field(vec![token.text.trim_start_matches('.').into()]),
+            Kind::Field => OperandKind::Field(vec![self.name(token.text)]),
             Kind::Bool => OperandKind::Bool(token.text == "true"),
             Kind::CharConstant | Kind::Number => OperandKind::Number(constant::number(token.text)?),
             Kind::LeftParen => {
@@ -467,8 +488,10 @@ impl<'a> Parser<'a> {
                 OperandKind::Pipe(Box::new(pipe))
             }
             Kind::String | Kind::RawString => {
-                let text = constant::unquote(token.text)?.into();
-                OperandKind::Text { quoted: token.text.to_string(), text }
+                let text = constant::unquote(token.text)?;
+                let is_simple = token.kind == Kind::String && matches!(text, Cow::Borrowed(_));
+                let written = (!is_simple).then(|| token.text.into());
+                OperandKind::Text { text: text.into(), written }
             }
             _ => {
                 self.next -= 1;

@@ -42,6 +42,30 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]
 word: a
 ";
 
+/// A subchart defines a kind, in a group of its own for each namespace. Records have no subcharts.
+const DEFINING: &str = "\
+==== defining
+-- templates/bell.yaml --
+apiVersion: {{ .Release.Namespace }}.example.com/v1
+kind: Bell
+metadata: {name: bell}
+spec: {loud: true}
+-- charts/sub/Chart.yaml --
+apiVersion: v2
+name: sub
+version: 1.0.0
+-- charts/sub/crds/bells.yaml --
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: bells.NAMESPACE.example.com}
+spec:
+  group: NAMESPACE.example.com
+  names: {kind: Bell, plural: bells, singular: bell, listKind: BellList}
+  scope: Namespaced
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+";
+
 /// Whether the request that is cut reaches the API.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cut {
@@ -105,16 +129,18 @@ async fn interrupted(side: &Side, chart: &Chart, namespace: &str, step: &str, at
     sent.load(Ordering::SeqCst)
 }
 
-async fn every_cut(side: &Side, chart: &Chart, before: &[&str], step: &str) {
+async fn every_cut(side: &Side, text: &str, before: &[&str], step: &str) {
     let verb = step.split_whitespace().next().unwrap();
     let prepare = async |namespace: &str| {
+        let chart = Unpacked::new(&charts(&text.replace("NAMESPACE", namespace))[0]).chart;
         for step in before {
-            act(&side.actions(), chart, namespace, step).await.unwrap();
+            act(&side.actions(), &chart, namespace, step).await.unwrap();
         }
+        chart
     };
     let namespace = format!("{verb}-whole");
-    prepare(&namespace).await;
-    let requests = interrupted(side, chart, &namespace, step, usize::MAX, Cut::Before).await;
+    let chart = prepare(&namespace).await;
+    let requests = interrupted(side, &chart, &namespace, step, usize::MAX, Cut::Before).await;
     let expected = end(side, &namespace).await;
     assert!(requests > 10, "{step} takes {} requests only", requests);
     // That a request arrived and its answer did not is, for all but the last, as if the next had not arrived.
@@ -123,8 +149,8 @@ async fn every_cut(side: &Side, chart: &Chart, before: &[&str], step: &str) {
         let (expected, prepare) = (&expected, &prepare);
         async move {
             let namespace = format!("{verb}-{}-{at}", if how == Cut::Before { "b" } else { "a" });
-            prepare(&namespace).await;
-            interrupted(side, chart, &namespace, step, at, how).await;
+            let chart = prepare(&namespace).await;
+            interrupted(side, &chart, &namespace, step, at, how).await;
             assert_eq!(end(side, &namespace).await, *expected, "{step}: cut {how:?} request {at}");
         }
     });
@@ -146,7 +172,6 @@ async fn jobs(client: Client, seen: Arc<Mutex<BTreeSet<(String, String)>>>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_is_killed_is_finished() {
-    let unpacked = Unpacked::new(&charts(CHART)[0]);
     let side = Side::start().await;
     let seen = Arc::new(Mutex::new(BTreeSet::new()));
     let watching = tokio::spawn(jobs(side.client.clone(), seen.clone()));
@@ -156,7 +181,7 @@ async fn whatever_is_killed_is_finished() {
         (&["install", "upgrade --set word=b"], "rollback 1"),
         (&["install"], "uninstall"),
     ] {
-        every_cut(&side, &unpacked.chart, before, step).await;
+        every_cut(&side, CHART, before, step).await;
         // No hook ran twice in an action, whatever happened to it.
         let seen = seen.lock().unwrap();
         for name in ["before", "after"] {
@@ -170,4 +195,10 @@ async fn whatever_is_killed_is_finished() {
         }
     }
     watching.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn definitions_are_installed_whatever_is_killed() {
+    let side = Side::start().await;
+    every_cut(&side, DEFINING, &[], "install").await;
 }

@@ -15,14 +15,21 @@ use helm::source::{Access, ChartRef, Fetched, Limits, Mirror, SourceError, Sourc
 
 /// The archive of a small chart.
 pub(crate) fn chart(name: &str, version: &str) -> Vec<u8> {
-    let mut archive = tar::Builder::new(Vec::new());
     let metadata = format!("apiVersion: v2\nname: {name}\nversion: {version}\n");
-    for (path, content) in [("Chart.yaml", metadata.as_str()), ("templates/a.yaml", "kind: ConfigMap\n")] {
+    let files = [("Chart.yaml", metadata.as_bytes()), ("templates/a.yaml", b"kind: ConfigMap\n".as_slice())];
+    packed(&files.map(|(path, content)| (format!("{name}/{path}"), content)))
+}
+
+/// An archive, whatever its paths are.
+pub(crate) fn packed(files: &[(String, &[u8])]) -> Vec<u8> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for (path, content) in files {
         let mut header = tar::Header::new_gnu();
+        header.as_old_mut().name.iter_mut().zip(path.bytes()).for_each(|(to, from)| *to = from);
         header.set_size(content.len() as u64);
         header.set_mode(0o644);
         header.set_cksum();
-        archive.append_data(&mut header, format!("{name}/{path}"), content.as_bytes()).unwrap();
+        archive.append(&header, *content).unwrap();
     }
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(&archive.into_inner().unwrap()).unwrap();

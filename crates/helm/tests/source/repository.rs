@@ -7,7 +7,7 @@ use std::time::Duration;
 use helm::source::{Access, Limits, Sources};
 
 use super::server::{Answer, Asked, Server, answer, with};
-use super::{chart, login, mirrored, sha256, sources, strict, told, wanted};
+use super::{chart, login, mirrored, packed, sha256, sources, strict, told, wanted};
 
 /// `app` in versions 1.0.0, 1.1.0 and 2.0.0-rc.1, one with a whole address.
 async fn honest(host: String, asked: Asked) -> Answer {
@@ -230,6 +230,34 @@ async fn too_much_too_slow_and_too_little() {
         let expected = expected.replace("ROOT", &format!("chart app 1.0.0 of {repository}"));
         let outcome = told(sources.fetch(&wanted(&repository, "app", "1.0.0"), &Access::default()).await);
         assert!(outcome.starts_with(&expected), "{path}: {outcome}");
+    }
+}
+
+#[tokio::test]
+async fn hostile_archives_are_refused() {
+    let index =
+        ["out", "bomb", "bare"].map(|name| format!("  {name}:\n  - {{version: 1.0.0, urls: [{name}.tgz]}}\n")).concat();
+    let hostile = move |_: String, asked: Asked| {
+        let index = format!("entries:\n{index}");
+        async move {
+            let zeros = vec![0; 6 << 20];
+            match asked.path.as_str() {
+                "/index.yaml" => answer(200, index),
+                "/out.tgz" => answer(200, packed(&[("c/../../../etc/passwd".to_owned(), b"x")])),
+                "/bomb.tgz" => answer(200, packed(&[("c/zeros".to_owned(), &zeros)])),
+                _ => answer(200, packed(&[("c/templates/a.yaml".to_owned(), b"x")])),
+            }
+        }
+    };
+    let (server, cache) = (Server::clear(hostile).await, tempfile::tempdir().unwrap());
+    let (sources, repository) = (sources(cache.path()), format!("http://{}", server.host));
+    for (name, expected) in [
+        ("out", "chart illegally contains content outside the base directory: c/../../../etc/passwd"),
+        ("bomb", "decompressed chart file \"zeros\" is larger than the maximum file size 5242880"),
+        ("bare", "Chart.yaml file is missing"),
+    ] {
+        let outcome = told(sources.fetch(&wanted(&repository, name, "1.0.0"), &Access::default()).await);
+        assert_eq!(outcome, format!("ChartInvalid!: chart {name} 1.0.0 of {repository}: {expected}"));
     }
 }
 

@@ -202,3 +202,32 @@ pub(super) fn owning(object: &DynamicObject, cluster: &str, owner: Value) -> Opt
         "ownerReferences": owners,
     }}))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http_body_util::Full;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_kind_that_nobody_serves_keeps_nobody_waiting() {
+        let nobody = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+            let status =
+                json!({"kind": "Status", "status": "Failure", "message": "no", "reason": "NotFound", "code": 404});
+            let body = Full::new(bytes::Bytes::from(status.to_string()));
+            Ok::<_, Infallible>(http::Response::builder().status(404).body(body).unwrap())
+        });
+        let externals = Externals::new(Watches::new(Client::new(nobody, "default")));
+        let reference = ObjectReference::new("infrastructure.cluster.x-k8s.io/v1", "Cloud", "c");
+        let begun = tokio::time::Instant::now();
+        for _ in 0..3 {
+            let failure = externals.get("n", &reference).await.unwrap_err();
+            assert_eq!((failure.reason, failure.retry), ("KindMissing", Retry::Backoff));
+        }
+        assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+        let foreign = externals.get("n", &ObjectReference::new("apps/v1", "Deployment", "d")).await.unwrap_err();
+        assert_eq!((foreign.reason, foreign.retry), ("BadReference", Retry::Terminal));
+    }
+}

@@ -125,3 +125,23 @@ pub(crate) fn held<K: Resource>(object: &K, finalizer: &str) -> Vec<String> {
 pub(crate) fn released<K: Resource>(object: &K, finalizer: &str) -> Vec<String> {
     object.finalizers().iter().filter(|known| *known != finalizer).cloned().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_lead_to_their_clusters() {
+        for (name, expected) in [
+            ("c-kubeconfig", Some("c")),
+            ("c-ca", Some("c")),
+            ("my-ca-kubeconfig", Some("my-ca")),
+            ("c-etcd", None),
+            ("c", None),
+        ] {
+            let mut secret = Secret::default();
+            (secret.metadata.name, secret.metadata.namespace) = (Some(name.to_owned()), Some("n".to_owned()));
+            assert_eq!(cluster_of_secret(&secret), expected.map(|cluster| Key::new("n", cluster)), "{name}");
+        }
+    }
+}

@@ -79,6 +79,11 @@ impl ControlPlanes {
         Ok(Some((HOST.to_string(), port)))
     }
 
+    /// Takes back an address that nobody serves.
+    pub(super) fn give_back(&self, port: u16) {
+        self.reserved.lock().remove(&port);
+    }
+
     /// Lets a machine carry the control plane of a cluster. Can be repeated at any time.
     pub(super) async fn carry(
         &self,

@@ -8,7 +8,7 @@ use capi::infrastructure::Provisioned;
 use capi::names::annotations::MANAGED_BY;
 use kube::{Resource, ResourceExt};
 use runtime::{Failure, Key, Next, Queue, Reconcile, Watched, Watches};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::MANAGER;
 use super::control_plane::ControlPlanes;
@@ -34,18 +34,21 @@ impl<K: ClusterKind> Reconcile for Grounds<K> {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let Some(object) = self.objects.get(key) else { return Ok(Next::Rest) };
         let cluster = Key::of_controller::<Cluster>(&*object).and_then(|key| self.clusters.get(&key));
+        if is_leaving(&*object) {
+            endpoint(&*object).into_iter().for_each(|(_, port)| self.planes.give_back(port));
+        }
         let is_others = object.annotations().contains_key(MANAGED_BY);
         if is_others || is_leaving(&*object) || is_paused(&*object, cluster.as_deref()) {
             return Ok(Next::Rest);
         }
         // Machines that carry their control plane are found by an address of the data centre.
         if cluster.is_some_and(|cluster| carries_itself(&cluster))
-            && !has_endpoint(&*object)
+            && endpoint(&*object).is_none()
             && let Some((host, port)) = self.planes.reserve()?
         {
-            let endpoint = json!({"spec": {"controlPlaneEndpoint": {"host": host, "port": port}}});
-            self.objects.patch(&object, endpoint).await?;
-            return Ok(Next::Rest);
+            let change = json!({"spec": {"controlPlaneEndpoint": {"host": host, "port": port}}});
+            let changed = self.objects.patch(&object, change).await;
+            return changed.map(|_| Next::Rest).inspect_err(|_| self.planes.give_back(port));
         }
         let mut told = K::clone(&object);
         let status = told.status_mut().get_or_insert_default();
@@ -63,9 +66,12 @@ fn carries_itself(cluster: &Cluster) -> bool {
     kind == Some(&*KubeadmControlPlane::kind(&()))
 }
 
-fn has_endpoint<K: ClusterKind>(object: &K) -> bool {
-    let host = json!(object).pointer("/spec/controlPlaneEndpoint/host").and_then(Value::as_str).map(str::to_owned);
-    host.is_some_and(|host| !host.is_empty())
+/// Where the control plane is, if that is known.
+fn endpoint<K: ClusterKind>(object: &K) -> Option<(String, u16)> {
+    let written = json!(object);
+    let endpoint = written.pointer("/spec/controlPlaneEndpoint")?;
+    let host = endpoint["host"].as_str().filter(|host| !host.is_empty())?.to_owned();
+    Some((host, endpoint["port"].as_u64().and_then(|port| u16::try_from(port).ok())?))
 }
 
 impl<K: ClusterKind> Controller for Grounds<K> {

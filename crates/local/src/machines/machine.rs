@@ -211,8 +211,11 @@ impl<K: MachineKind> Machines<K> {
         let Some(cluster) = belonging.cluster.as_ref().filter(|cluster| !is_leaving(&***cluster)) else {
             return Ok(());
         };
-        let Some(tenant) = self.centre.tenants.get(&Key::of(&**cluster)).await? else { return Ok(()) };
-        let left = join::leave(&tenant.client, &object.name_any(), object.provider_id().unwrap_or_default()).await;
+        let left = async {
+            let Some(tenant) = self.centre.tenants.get(&Key::of(&**cluster)).await? else { return Ok(()) };
+            join::leave(&tenant.client, &object.name_any(), object.provider_id().unwrap_or_default()).await
+        };
+        let left = left.await;
         let asked = object.meta().deletion_timestamp.as_ref().map_or(now, |time| time.0);
         match left {
             Err(failure) if now.duration_since(asked) > LEFT_WITHIN => {
