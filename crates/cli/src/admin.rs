@@ -21,7 +21,7 @@ pub(crate) struct Butleradm {
 enum Command {
     /// Addons of the management cluster
     #[command(subcommand, visible_alias = "addons")]
-    Addon(addon::Command),
+    Addon(Box<addon::Command>),
     /// Print the completion script of a shell
     Completion {
         /// The shell

@@ -87,7 +87,7 @@ impl Memory {
             let before = known.progress.trouble.take().filter(|before| before.digest == digest);
             known.progress.trouble = Some(Trouble {
                 digest,
-                blocker: fault.blocker,
+                blocker: *fault.blocker,
                 is_final: fault.is_final,
                 failures: before.map_or(0, |before| before.failures) + 1,
                 at: now,

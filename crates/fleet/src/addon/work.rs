@@ -41,9 +41,15 @@ pub(crate) struct Done {
 
 /// Something that went wrong, as people are told of it.
 pub(crate) struct Fault {
-    pub(crate) blocker: Blocker,
+    pub(crate) blocker: Box<Blocker>,
     /// Trying the same again cannot help.
     pub(crate) is_final: bool,
+}
+
+impl Fault {
+    fn new(blocker: Blocker, is_final: bool) -> Self {
+        Self { blocker: Box::new(blocker), is_final }
+    }
 }
 
 /// Brings about what is wanted, whatever is there: installs, upgrades, goes on, or only looks.
@@ -225,7 +231,7 @@ fn substituted(text: &str, wanted: &Wanted) -> Result<String, Fault> {
 }
 
 fn users(reason: &str, message: String, remedy: &str) -> Fault {
-    Fault { blocker: blocker(reason, message, BlockerOwner::User, remedy), is_final: true }
+    Fault::new(blocker(reason, message, BlockerOwner::User, remedy), true)
 }
 
 /// Credentials and authority of a repository, out of their Secrets.
@@ -251,21 +257,18 @@ fn bytes(secret: &Secret, key: &str) -> Option<Vec<u8>> {
 async fn secret(management: &Client, key: &Key) -> Result<Secret, Fault> {
     let api: Api<Secret> = Api::namespaced(management.clone(), &key.namespace);
     let found = api.get_opt(&key.name).await.map_err(|error| fault_of(Failure::from(error)))?;
-    found.ok_or_else(|| Fault {
-        blocker: blocker(
-            "SecretMissing",
-            format!("Secret {key} with the credentials of the repository is not there"),
-            BlockerOwner::PlatformAdmin,
-            format!("create Secret {key}"),
-        ),
-        is_final: false,
+    found.ok_or_else(|| {
+        let message = format!("Secret {key} with the credentials of the repository is not there");
+        Fault::new(
+            blocker("SecretMissing", message, BlockerOwner::PlatformAdmin, format!("create Secret {key}")),
+            false,
+        )
     })
 }
 
 /// Something that the cluster could not be asked.
 pub(crate) fn fault_of(failure: Failure) -> Fault {
-    let blocker = blocker("ClusterUnreachable", failure.chain(), BlockerOwner::Butler, "wait: it is tried again");
-    Fault { blocker, is_final: false }
+    Fault::new(blocker("ClusterUnreachable", failure.chain(), BlockerOwner::Butler, "wait: it is tried again"), false)
 }
 
 impl From<SourceError> for Fault {
@@ -275,7 +278,7 @@ impl From<SourceError> for Fault {
             "correct the version or the repository; where there is no way out, name a mirror in the ButlerConfig";
         // Secrets are corrected without anybody being told.
         let is_final = error.is_final() && error.reason() != "RepositoryAccessDenied";
-        Self { blocker: blocker(error.reason(), error.to_string(), owner, remedy), is_final }
+        Self::new(blocker(error.reason(), error.to_string(), owner, remedy), is_final)
     }
 }
 
@@ -294,7 +297,7 @@ impl From<ActionError> for Fault {
             _ => (BlockerOwner::User, "correct the addon, or choose another version"),
         };
         let is_final = error.is_final();
-        Self { blocker: Blocker { evidence, ..blocker(error.reason(), error.to_string(), owner, remedy) }, is_final }
+        Self::new(Blocker { evidence, ..blocker(error.reason(), error.to_string(), owner, remedy) }, is_final)
     }
 }
 
