@@ -186,7 +186,7 @@ pub struct AddonSettings {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChartMirror {
-    /// What the addresses of the repositories begin with, for example https://helm.cilium.io.
+    /// What the addresses of the repositories begin with: scheme, host, and as much of the path as is meant.
     #[schemars(length(min = 1, max = 2048))]
     pub prefix: String,
     /// What stands in its place: https://, oci:// or file://.
