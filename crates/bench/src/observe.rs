@@ -24,7 +24,7 @@ const TIMEOUT: Duration = Duration::from_secs(900);
 /// What a server says of itself at some moment.
 pub(crate) struct State {
     pub(crate) at: Instant,
-    /// Writes to the store so far, without heartbeats.
+    /// Writes to the store so far, without the heartbeats of nodes.
     pub(crate) writes: u64,
     pub(crate) objects: u64,
     pub(crate) memory: u64,
@@ -58,7 +58,8 @@ impl State {
             let lines = lines.filter(|line| labels.iter().all(|label| line.contains(label)));
             lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
         };
-        let heartbeats = sum("apiserver_request_total", &[r#"verb="patch""#, r#"resource="leases""#]);
+        let node = sum("apiserver_request_total", &[r#"verb="patch""#, r#"resource="leases""#]);
+        let heartbeats = node + sum("butler_local_heartbeat_seconds_count", &[]);
         let process: &Process = server.processes.first().context("no process")?;
         Ok(Self {
             at: Instant::now(),

@@ -115,7 +115,10 @@ impl Up {
         let shown = self.demo.then(|| tokio::spawn(show(client, kubeconfig)));
         let served = match serving {
             Some(serving) => serving.await?.context("the API stopped"),
-            None => Ok(stop_signal().await),
+            None => {
+                stop_signal().await;
+                Ok(())
+            }
         };
         if let Some(shown) = shown {
             shown.abort();

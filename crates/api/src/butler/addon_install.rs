@@ -114,9 +114,9 @@ pub struct ManagementAddonSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HelmChart {
-    /// Repository: https:// for an index, oci:// for a registry, file:// for a directory on the platform.
+    /// Repository: https:// for an index, oci:// for a registry. What lies on the platform's disk is not for teams to name.
     #[schemars(length(max = 2048), extend("x-kubernetes-validations" = rules::rule(
-        "self.matches('^(https?|oci|file)://.+')", "helm.repository must begin with https://, http://, oci:// or file://",
+        "self.matches('^(https?|oci)://.+')", "helm.repository must begin with https://, http:// or oci://",
     )))]
     pub repository: String,
     /// Name of the chart.

@@ -72,14 +72,16 @@ impl Cluster {
         }
     }
 
-    /// Follows an object until `found` finds something in it. What it finds missing is told if time is up.
+    /// Follows an object until `found` finds something in it. What it finds missing, `missing` at first, is told if time is
+    /// up.
     pub(super) async fn until<T>(
         &self,
         located: &Located,
         patience: Duration,
+        missing: &str,
         mut found: impl FnMut(Option<&Json>) -> Result<T, String>,
     ) -> Result<T, ActionError> {
-        let mut missing = "nothing is known of it yet".to_owned();
+        let mut missing = missing.to_owned();
         let mut changes = Box::pin(watch_object(self.api(located), &located.name.name));
         let following = async {
             while let Some(change) = changes.next().await {
@@ -106,11 +108,9 @@ impl Cluster {
 
     /// Waits until an object is gone.
     pub(super) async fn until_gone(&self, located: &Located, patience: Duration) -> Result<(), ActionError> {
-        let is_gone = |object: Option<&Json>| match object {
-            Some(_) => Err("it is still there".to_owned()),
-            None => Ok(()),
-        };
-        self.until(located, patience, is_gone).await
+        let still = "it is still there";
+        let is_gone = |object: Option<&Json>| object.map_or(Ok(()), |_| Err(still.to_owned()));
+        self.until(located, patience, still, is_gone).await
     }
 
     /// Makes fields that Helm wrote by updates our applied ones, so that those we wish no more go.

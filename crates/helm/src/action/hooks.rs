@@ -73,16 +73,17 @@ impl Work<'_> {
             self.cluster.apply(object, self.writing()).await?;
         }
         for object in objects {
+            let running = "it has not ended yet";
             let ended = |live: Option<&Json>| match live.map(health::completion) {
                 Some(Some(result)) => Ok(result),
-                Some(None) => Err("it has not ended yet".to_owned()),
+                Some(None) => Err(running.to_owned()),
                 None => Ok(Err("somebody deleted it".to_owned())),
             };
             // Only Jobs and Pods have an end.
             if health::completion(&object.json).is_some() {
                 continue;
             }
-            let result = match self.cluster.until(object, self.options.timeout, ended).await {
+            let result = match self.cluster.until(object, self.options.timeout, running, ended).await {
                 Err(ActionError::NotReady { object, reason, after }) => {
                     let reason = format!("after {} s {reason}", after.as_secs());
                     return Err(ActionError::Hook { event, object, reason });

@@ -140,7 +140,7 @@ impl<'a> Work<'a> {
     }
 
     async fn install_definitions(&self, definitions: &[String]) -> Result<(), ActionError> {
-        let mut unready = Vec::new();
+        let mut written = Vec::new();
         for definition in definitions {
             for located in self.kinds.locate_all(definition, &self.options.namespace)? {
                 // What is there may be of another release, and newer. Helm does not touch it either.
@@ -148,12 +148,10 @@ impl<'a> Work<'a> {
                     Some(live) => live,
                     None => self.cluster.apply(&located, self.writing()).await?,
                 };
-                if health::health(&live) != Health::Current {
-                    unready.push(located);
-                }
+                written.push((located, live));
             }
         }
-        self.until_healthy(&unready).await
+        self.until_ready(&written).await
     }
 
     /// Applies all objects, kind by kind, and removes those that are no part of the release any more.
@@ -187,26 +185,31 @@ impl<'a> Work<'a> {
         self.cluster.delete(old).await
     }
 
-    /// Waits for those objects that are not ready yet.
-    async fn until_ready(&self, applied: &[(Located, Json)]) -> Result<(), ActionError> {
-        let unready = applied.iter().filter(|(_, written)| health::health(written) != Health::Current);
-        let unready: Vec<Located> = unready.map(|(located, _)| located.clone()).collect();
-        self.until_healthy(&unready).await
-    }
-
-    async fn until_healthy(&self, objects: &[Located]) -> Result<(), ActionError> {
-        let waits = objects.iter().map(|located| async move {
-            let ready = |live: Option<&Json>| match live.map(health::health) {
-                Some(Health::Current) => Ok(Ok(())),
-                Some(Health::Failed(reason)) => Ok(Err(reason)),
-                Some(Health::InProgress(missing)) => Err(missing),
-                Some(Health::Terminating) => Err("it is being deleted".to_owned()),
-                None => Err("it is not there".to_owned()),
+    /// Waits for those objects that were not ready when they were written.
+    async fn until_ready(&self, written: &[(Located, Json)]) -> Result<(), ActionError> {
+        let waits = written.iter().filter_map(|(located, written)| {
+            let missing = match health::health(written) {
+                Health::Current => return None,
+                Health::InProgress(reason) | Health::Failed(reason) => reason,
+                Health::Terminating => "it is being deleted".to_owned(),
             };
-            let outcome = self.cluster.until(located, self.options.timeout, ready).await?;
-            outcome.map_err(|reason| ActionError::Unhealthy { object: Box::new(located.name.clone()), reason })
+            Some(async move {
+                let outcome = self.cluster.until(located, self.options.timeout, &missing, is_ready).await?;
+                outcome.map_err(|reason| ActionError::Unhealthy { object: Box::new(located.name.clone()), reason })
+            })
         });
         futures::future::try_join_all(waits).await.map(drop)
+    }
+}
+
+/// Whether an object is ready, or never will be; else what is missing.
+fn is_ready(live: Option<&Json>) -> Result<Result<(), String>, String> {
+    match live.map(health::health) {
+        Some(Health::Current) => Ok(Ok(())),
+        Some(Health::Failed(reason)) => Ok(Err(reason)),
+        Some(Health::InProgress(missing)) => Err(missing),
+        Some(Health::Terminating) => Err("it is being deleted".to_owned()),
+        None => Err("it is not there".to_owned()),
     }
 }
 

@@ -27,6 +27,8 @@ const RENEWED_WITHIN: Duration = Duration::from_secs(5);
 
 /// How many leases are renewed at a time.
 const AT_ONCE: usize = 64;
+/// How late leases are renewed, and how many were.
+const HEARTBEAT: &str = "butler_local_heartbeat_seconds";
 /// The timer's step. Nodes are spread over as many as fit between two signs of life.
 const TICK: Duration = Duration::from_secs(1);
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
@@ -152,7 +154,7 @@ impl Kubelets {
             let renewals = self.due(slot).into_iter().map(|(tenant, kubelet)| async move {
                 // A tenant that does not answer must not keep the others' leases waiting.
                 match tokio::time::timeout(RENEWED_WITHIN, renew(&tenant.client, &kubelet, now)).await {
-                    Ok(Ok(())) => {}
+                    Ok(Ok(())) => self.shared.metrics.took(HEARTBEAT, (self.shared.clock)().duration_since(now)),
                     Ok(Err(failure)) => {
                         tracing::debug!(node = kubelet.shape.name, error = %failure.chain(), "cannot renew a lease");
                     }
