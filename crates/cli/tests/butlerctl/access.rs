@@ -115,7 +115,11 @@ async fn the_kubeconfig_is_printed_as_it_is() {
     plane.grant("alice", "team-a", &["tenantclusters"]).await;
     let mut command = plane.command("cluster kubeconfig my-cluster -n team-a");
     command.env("KUBECONFIG", plane.kubeconfig("alice", ""));
-    let told = "you may not read the kubeconfig of my-cluster: ask an operator of team team-a";
+    let told = "you may not read the kubeconfig of my-cluster: look with --viewer, or ask an operator of team team-a";
+    assert_eq!(ended(command).await, failed(5, told));
+    let mut command = plane.command("cluster kubeconfig my-cluster -n team-a --viewer");
+    command.env("KUBECONFIG", plane.kubeconfig("alice", ""));
+    let told = "you may not read the kubeconfig of my-cluster: ask an admin of team team-a";
     assert_eq!(ended(command).await, failed(5, told));
 }
 
