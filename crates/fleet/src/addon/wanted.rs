@@ -193,7 +193,9 @@ fn version(ask: &Ask, name: &str, spec: &AddonDefinitionSpec) -> Result<String, 
     let Some(asked) = ask.version.clone().filter(|asked| *asked != usual) else { return Ok(usual) };
     // Inline manifests are of one version; fetched ones are of the version in their address.
     let is_fixed = spec.manifests.as_ref().is_some_and(|manifests| manifests.inline.is_some());
-    if others.contains(&asked) || (others.is_empty() && !is_fixed) {
+    // It becomes a part of an address.
+    let is_free = others.is_empty() && !is_fixed && helm::source::is_version(&asked);
+    if others.contains(&asked) || is_free {
         return Ok(asked);
     }
     let choice: Vec<&str> = [usual.as_str()].into_iter().chain(others.iter().map(String::as_str)).collect();
@@ -285,8 +287,9 @@ mod tests {
         let any = json!({"chart": {"repository": "oci://x", "name": "l", "defaultVersion": "1.2.3"}});
         for (ask, more, expected) in [
             (at("1.2.3"), json!({}), Ok("1.2.3")),
-            (at("9.9.9"), any, Ok("9.9.9")),
             (at("9.9.9"), json!({}), Err(vec!["VersionUnknown"])),
+            (at("../9"), any.clone(), Err(vec!["VersionUnknown"])),
+            (at("9.9.9"), any, Ok("9.9.9")),
             (Ask::default(), json!({"kubernetesVersions": {"min": "v1.30.0", "max": "v1.31.9"}}), Ok("1.2.3")),
             (Ask::default(), json!({"kubernetesVersions": {"min": "v1.32.0"}}), Err(vec!["KubernetesUnsupported"])),
             (Ask::default(), json!({"kubernetesVersions": {"max": "v1.30.9"}}), Err(vec!["KubernetesUnsupported"])),

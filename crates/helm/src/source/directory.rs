@@ -1,6 +1,7 @@
 //! Directories: with an index, with archives, or with a chart itself.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,9 +14,18 @@ use crate::chart::{Chart, ChartError, File, directory};
 
 impl Inner {
     /// What a directory has for a wish.
-    pub(super) async fn from_directory(self: &Arc<Self>, path: &Path, wanted: &ChartRef) -> Result<Found, Fault> {
-        let (path, wanted, limits) = (path.to_owned(), wanted.clone(), self.limits);
-        let found = blocking(move || look(&path, &wanted, limits.index, limits.archive)).await?;
+    pub(super) async fn from_directory(
+        self: &Arc<Self>,
+        path: &Path,
+        root: Option<&Path>,
+        wanted: &ChartRef,
+    ) -> Result<Found, Fault> {
+        let (path, root, wanted, limits) = (path.to_owned(), root.map(Path::to_owned), wanted.clone(), self.limits);
+        let found = blocking(move || {
+            let path = below(path, root.as_deref())?;
+            look(&path, &wanted, limits.index, limits.archive)
+        });
+        let found = found.await?;
         match found {
             Looked::Found(found) => Ok(found),
             Looked::Elsewhere(entry, url, wanted) => {
@@ -111,15 +121,72 @@ fn digest_of(files: &[File]) -> String {
     sha256(each.collect::<String>().as_bytes())
 }
 
-/// A file that may not have more bytes than this.
-pub(super) fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Fault> {
-    let unreadable = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => Fault::Missing(path.display().to_string()),
-        _ => Fault::Unreachable(format!("{}: {error}", path.display())),
-    };
-    let size = fs::metadata(path).map_err(unreadable)?.len();
-    if usize::try_from(size).map_or(true, |size| size > limit) {
+/// A file that may not have more bytes than this, nor be outside of the root, if there is one.
+pub(super) fn read_file(path: &Path, root: Option<&Path>, limit: usize) -> Result<Vec<u8>, Fault> {
+    read_bounded(&below(path.to_owned(), root)?, limit)
+}
+
+/// The path itself, once it is known to be below the root whatever links it goes by.
+fn below(path: PathBuf, root: Option<&Path>) -> Result<PathBuf, Fault> {
+    let Some(root) = root else { return Ok(path) };
+    let real = |path: &Path| path.canonicalize().map_err(|error| unreadable(path, &error));
+    let found = real(&path)?;
+    if found.starts_with(real(root)?) {
+        return Ok(found);
+    }
+    Err(Fault::Address("the address leads out of the directory of its mirror".to_owned()))
+}
+
+fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, Fault> {
+    let told = |error: std::io::Error| unreadable(path, &error);
+    // Opening a pipe waits for somebody to write, and a device has no end.
+    if !fs::metadata(path).map_err(told)?.is_file() {
+        return Err(Fault::Address(format!("{} is no file", path.display())));
+    }
+    let file = fs::File::open(path).map_err(told)?;
+    let mut bytes = Vec::new();
+    file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(told)?;
+    if bytes.len() > limit {
         return Err(Fault::TooLarge { what: path.display().to_string(), limit });
     }
-    fs::read(path).map_err(unreadable)
+    Ok(bytes)
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Fault {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => Fault::Missing(path.display().to_string()),
+        _ => Fault::Unreachable(format!("{}: {error}", path.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_below_the_root_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join(path);
+        fs::create_dir(at("mirror")).unwrap();
+        fs::write(at("mirror/five"), "12345").unwrap();
+        fs::write(at("secret"), "s").unwrap();
+        std::os::unix::fs::symlink(at("secret"), at("mirror/link")).unwrap();
+        let root = at("mirror");
+        for (path, limit, expected) in [
+            (at("mirror/five"), 5, "5 bytes"),
+            (at("mirror/five"), 4, "is larger than 4 bytes"),
+            (at("mirror/link"), 9, "leads out of"),
+            (at("mirror/../secret"), 9, "leads out of"),
+            (at("mirror/nothing"), 9, "nothing is at"),
+            (root.clone(), 9, "is no file"),
+        ] {
+            let told = match read_file(&path, Some(&root), limit) {
+                Ok(bytes) => format!("{} bytes", bytes.len()),
+                Err(fault) => fault.to_string(),
+            };
+            assert!(told.contains(expected), "{}: {told}", path.display());
+        }
+        let endless = read_file(Path::new("/dev/zero"), None, 9).unwrap_err().to_string();
+        assert_eq!(endless, "/dev/zero is no file");
+    }
 }

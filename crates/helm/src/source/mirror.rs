@@ -1,5 +1,10 @@
 //! Other places for repositories: sites without a way out have their own.
 
+use std::path::PathBuf;
+
+use super::error::Fault;
+use super::location::Location;
+
 /// Whatever begins with a prefix is fetched from elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mirror {
@@ -9,14 +14,47 @@ pub struct Mirror {
     pub with: String,
 }
 
-/// The address to ask instead of another, and whether it is a mirror's. The longest prefix counts; it ends where a part
-/// of the address ends, so that `https://a.com` is no prefix of `https://a.com.example`.
-pub(super) fn apply(mirrors: &[Mirror], address: &str) -> (String, bool) {
+/// Where to ask for what has an address.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) location: Location,
+    pub(super) is_mirrored: bool,
+    /// The directory that a mirror is, which nothing leads out of.
+    pub(super) root: Option<PathBuf>,
+}
+
+/// Where to ask for what has this address. Whoever names an address within a mirror, or a file, must not get beyond it.
+pub(super) fn place(mirrors: &[Mirror], address: &str) -> Result<Place, Fault> {
+    let (mapped, mirror) = apply(mirrors, address);
+    if mirror.is_some() || mapped.starts_with("file:") {
+        stay(address)?;
+    }
+    let location = Location::parse(&mapped).map_err(Fault::Address)?;
+    let root = match mirror.map(|mirror| Location::parse(&mirror.with)) {
+        Some(Ok(Location::Directory(root))) => Some(root),
+        _ => None,
+    };
+    Ok(Place { location, is_mirrored: mirror.is_some(), root })
+}
+
+/// The address to ask instead of another, and the mirror it is of. The longest prefix counts; it ends where a part of the
+/// address ends, so that `https://a.com` is no prefix of `https://a.com.example`.
+fn apply<'a>(mirrors: &'a [Mirror], address: &str) -> (String, Option<&'a Mirror>) {
     let fitting = mirrors.iter().filter_map(|mirror| Some((mirror, rest(address, &mirror.prefix)?)));
     match fitting.max_by_key(|(mirror, _)| mirror.prefix.trim_end_matches('/').len()) {
-        Some((mirror, rest)) => (format!("{}{rest}", mirror.with.trim_end_matches('/')), true),
-        None => (address.to_owned(), false),
+        Some((mirror, rest)) => (format!("{}{rest}", mirror.with.trim_end_matches('/')), Some(mirror)),
+        None => (address.to_owned(), None),
     }
+}
+
+/// Refuses a path that may mean another one than it says, to a server or to a disk.
+fn stay(address: &str) -> Result<(), Fault> {
+    let path = address.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+    let is_unclear = ["..", "%2e", "%2f", "%5c", "\\"].iter().any(|part| path.contains(part));
+    if is_unclear || address.contains(char::is_control) {
+        return Err(Fault::Address("the address has .., an encoded separator or a control character in it".to_owned()));
+    }
+    Ok(())
 }
 
 fn rest<'a>(address: &'a str, prefix: &str) -> Option<&'a str> {
@@ -45,8 +83,31 @@ mod tests {
             ("https://a.com.evil/charts", "https://a.com.evil/charts"),
             ("oci://ghcr.io/x/y", "oci://reg.in/ghcr/x/y"),
         ] {
-            let is_mirrored = expected != address;
-            assert_eq!(apply(&mirrors, address), (expected.to_owned(), is_mirrored), "{address}");
+            let (found, mirror) = apply(&mirrors, address);
+            assert_eq!((found.as_str(), mirror.is_some()), (expected, expected != address), "{address}");
         }
+    }
+
+    #[test]
+    fn nothing_leads_out_of_a_mirror() {
+        let mirrors = [Mirror { prefix: "https://a.com".to_owned(), with: "file:///srv/a".to_owned() }];
+        for (address, is_fine) in [
+            ("https://a.com/charts", true),
+            ("https://a.com/x?next=..%2f", true),
+            // Other people's servers know what they mean.
+            ("https://b.com/projects/group%2Fproject", true),
+            ("https://a.com/../etc", false),
+            ("https://a.com/%2E%2e/etc", false),
+            ("https://a.com/x%2f..", false),
+            ("https://a.com/x%2Fy", false),
+            ("https://a.com/x%5Cy", false),
+            ("https://a.com/x\\y", false),
+            ("https://a.com/.\t./etc", false),
+            ("file:///srv/../etc", false),
+        ] {
+            assert_eq!(place(&mirrors, address).is_ok(), is_fine, "{address}");
+        }
+        let root = place(&mirrors, "https://a.com/charts").map(|place| place.root);
+        assert_eq!(root, Ok(Some(PathBuf::from("/srv/a"))));
     }
 }

@@ -21,6 +21,7 @@ mod http;
 mod index;
 mod location;
 mod mirror;
+mod names;
 mod registry;
 mod repository;
 mod tls;
@@ -41,6 +42,8 @@ pub use error::{Fault, SourceError};
 use flights::Flights;
 use location::Location;
 pub use mirror::Mirror;
+use mirror::Place;
+pub use names::is_version;
 
 /// A chart that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -167,13 +170,13 @@ impl Sources {
 
 impl Inner {
     async fn fetch(self: &Arc<Self>, wanted: &ChartRef, access: &Access) -> Result<Fetched, Fault> {
-        let (address, is_mirrored) = mirror::apply(&self.mirrors, &wanted.repository);
-        let location = Location::parse(&address).map_err(Fault::Address)?;
+        names::check(wanted)?;
+        let Place { location, is_mirrored, root } = mirror::place(&self.mirrors, &wanted.repository)?;
         let access = if is_mirrored { access.for_a_mirror() } else { access.clone() };
         let found = match &location {
             Location::Web(url) => Found::Archive(self.from_repository(url, wanted, &access).await?),
             Location::Registry(registry) => Found::Archive(self.from_registry(registry, wanted, &access).await?),
-            Location::Directory(path) => self.from_directory(path, wanted).await?,
+            Location::Directory(path) => self.from_directory(path, root.as_deref(), wanted).await?,
         };
         match found {
             Found::Unpacked(chart, digest) => {
@@ -206,13 +209,13 @@ impl Inner {
     }
 
     async fn file(self: &Arc<Self>, url: &str, digest: Option<&str>, access: &Access) -> Result<Vec<u8>, Fault> {
-        let (address, is_mirrored) = mirror::apply(&self.mirrors, url);
+        let Place { location, is_mirrored, root } = mirror::place(&self.mirrors, url)?;
         let access = if is_mirrored { access.for_a_mirror() } else { access.clone() };
-        let bytes = match Location::parse(&address).map_err(Fault::Address)? {
+        let bytes = match location {
             Location::Web(url) => self.document(&url, &access).await?.to_vec(),
             Location::Directory(path) => {
                 let limit = self.limits.index;
-                blocking(move || directory::read_bounded(&path, limit)).await?
+                blocking(move || directory::read_file(&path, root.as_deref(), limit)).await?
             }
             Location::Registry(_) => {
                 return Err(Fault::Address("a file is fetched from https:// or file://".to_owned()));

@@ -10,6 +10,7 @@ use super::document::Wish;
 use super::error::Fault;
 use super::index::{Entry, Index};
 use super::location::Location;
+use super::mirror::Place;
 use super::{Access, Archive, ChartRef, Inner, blocking, check_digest, directory, mirror, sha256};
 
 impl Inner {
@@ -61,9 +62,9 @@ impl Inner {
             check_digest(wanted.digest.as_deref(), told, "what was asked for")?;
         }
         let address = resolve(repository, url)?;
-        let (mirrored, is_mirrored) = mirror::apply(&self.mirrors, &address);
+        let Place { location, is_mirrored, root } = mirror::place(&self.mirrors, &address)?;
         let asked = wanted.digest.as_deref().and_then(cache::as_digest).map(|digest| (digest, "what was asked for"));
-        let bytes = match Location::parse(&mirrored).map_err(Fault::Address)? {
+        let bytes = match location {
             Location::Web(url) => {
                 let is_own = !is_mirrored && url.origin() == repository.origin();
                 let wish = Wish {
@@ -79,7 +80,7 @@ impl Inner {
             }
             Location::Directory(path) => {
                 let limit = self.limits.archive;
-                blocking(move || directory::read_bounded(&path, limit)).await?
+                blocking(move || directory::read_file(&path, root.as_deref(), limit)).await?
             }
             Location::Registry(registry) => {
                 let (registry, name, version) = registry.tagged(&entry.version);
@@ -104,16 +105,17 @@ fn below(repository: &Url, file: &str) -> Url {
 
 /// An address of an index: whole, or below the repository.
 fn resolve(repository: &Url, url: &str) -> Result<String, Fault> {
+    // A server has no say in which files of this machine are read.
+    let of_disk = || Fault::Broken("its index points to a file of this machine".to_owned());
     if url.contains("://") {
-        // A server has no say in which files of this machine are read.
-        if url.starts_with("file://") {
-            return Err(Fault::Broken("its index points to a file of this machine".to_owned()));
-        }
-        return Ok(url.to_owned());
+        return if url.starts_with("file://") { Err(of_disk()) } else { Ok(url.to_owned()) };
     }
     let mut base = repository.clone();
     base.set_path(&format!("{}/", repository.path().trim_end_matches('/')));
     let mut joined = base.join(url).map_err(|error| Fault::Broken(format!("its index has a bad address: {error}")))?;
+    if joined.scheme() == "file" {
+        return Err(of_disk());
+    }
     if joined.query().is_none() {
         joined.set_query(repository.query());
     }
@@ -128,6 +130,7 @@ mod tests {
     fn addresses_in_an_index_are_whole_or_below_it() {
         for (repository, url, expected) in [
             ("https://a.com/charts", "x-1.tgz", Some("https://a.com/charts/x-1.tgz")),
+            ("https://a.com/charts", "file:/etc/passwd", None),
             ("https://a.com/charts/", "sub/x-1.tgz", Some("https://a.com/charts/sub/x-1.tgz")),
             ("https://a.com/charts", "/x-1.tgz", Some("https://a.com/x-1.tgz")),
             ("https://a.com/charts?key=1", "x-1.tgz", Some("https://a.com/charts/x-1.tgz?key=1")),
