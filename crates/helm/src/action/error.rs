@@ -154,7 +154,10 @@ impl ActionError {
             Self::NameInUse(_) => "NameInUse",
             Self::NotFound(_) => "NotInstalled",
             Self::Busy { .. } => "Busy",
-            Self::Records(RecordsError::Record { source: RecordError::TooLarge { .. }, .. }) => "RecordTooLarge",
+            Self::Records(RecordsError::Record {
+                source: RecordError::TooLarge { .. } | RecordError::TooLargeUnpacked,
+                ..
+            }) => "RecordTooLarge",
             Self::Records(RecordsError::Record { .. }) => "BadRecord",
             Self::UnknownKind { .. } => "UnknownKind",
             Self::Owned(_) => "OwnedByOthers",

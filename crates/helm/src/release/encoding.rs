@@ -14,8 +14,8 @@ use super::{Release, chart};
 /// The most a record may take: a Secret holds 1 MiB, and hooks write into the record how they went.
 pub const MAX_RECORD: usize = (1 << 20) - (16 << 10);
 
-/// The most that is unpacked. Charts that are larger are not read in the first place.
-const MAX_UNPACKED: u64 = 256 << 20;
+/// The most that a record may be when it is unpacked. Whoever may write Secrets of a cluster must not fill our memory.
+const MAX_UNPACKED: usize = 32 << 20;
 
 const GZIP: [u8; 3] = [0x1f, 0x8b, 0x08];
 
@@ -33,6 +33,9 @@ pub enum RecordError {
         /// What it takes.
         size: usize,
     },
+    /// It is small only while it is packed.
+    #[error("the record of the release is too large: it has more than {MAX_UNPACKED} bytes when it is unpacked")]
+    TooLargeUnpacked,
 }
 
 /// The text of a record, if it fits.
@@ -42,8 +45,12 @@ pub fn encode(release: &Release) -> Result<String, RecordError> {
     if let Some(config) = json.get_mut("config") {
         chart::integers(config);
     }
+    let json = json.to_string();
+    if json.len() > MAX_UNPACKED {
+        return Err(RecordError::TooLargeUnpacked);
+    }
     let mut packer = GzEncoder::new(Vec::new(), Compression::best());
-    packer.write_all(json.to_string().as_bytes()).map_err(|error| unreadable(&error))?;
+    packer.write_all(json.as_bytes()).map_err(|error| unreadable(&error))?;
     let text = BASE64_STANDARD.encode(packer.finish().map_err(|error| unreadable(&error))?);
     if text.len() > MAX_RECORD {
         return Err(RecordError::TooLarge { size: text.len() });
@@ -58,9 +65,12 @@ pub fn decode(text: &[u8]) -> Result<Release, RecordError> {
     if bytes.starts_with(&GZIP) {
         let mut unpacked = Vec::new();
         GzDecoder::new(bytes.as_slice())
-            .take(MAX_UNPACKED)
+            .take(MAX_UNPACKED as u64 + 1)
             .read_to_end(&mut unpacked)
             .map_err(|error| unreadable(&error))?;
+        if unpacked.len() > MAX_UNPACKED {
+            return Err(RecordError::TooLargeUnpacked);
+        }
         bytes = unpacked;
     }
     let mut json: Json = serde_json::from_slice(&bytes).map_err(|error| unreadable(&error))?;
@@ -125,5 +135,16 @@ mod tests {
         ] {
             assert_eq!(decode(text).unwrap_err().to_string(), told);
         }
+    }
+
+    #[test]
+    fn records_are_unpacked_up_to_a_size() {
+        let sized = |size: usize| {
+            let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+            packer.write_all(&vec![b' '; size]).unwrap();
+            decode(BASE64_STANDARD.encode(packer.finish().unwrap()).as_bytes())
+        };
+        assert!(matches!(sized(MAX_UNPACKED), Err(RecordError::Unreadable(_))));
+        assert!(matches!(sized(MAX_UNPACKED + 1), Err(RecordError::TooLargeUnpacked)));
     }
 }
