@@ -23,7 +23,7 @@ use tokio::sync::Semaphore;
 use super::Settings;
 use super::ask::Addon;
 use super::graph::{IfMissing, Need, Node};
-use super::memory::Memory;
+use super::memory::{Memory, Work};
 use super::news::news;
 use super::observed::{Ground, Observed, Running, Sight};
 use super::plan::{Plan, Step, plan};
@@ -332,41 +332,38 @@ impl<K: Addon> Shared<K> {
 
     /// Begins the work that the plan asks for. Its end leads to another pass.
     fn start(self: &Arc<Self>, object: &Arc<K>, observed: &Observed, plan: &Plan) {
-        let (own, object, key) = (Arc::clone(self), Arc::clone(object), observed.key.clone());
-        let label = label(&key);
+        let (own, object) = (Arc::clone(self), Arc::clone(object));
+        let label = label(&observed.key);
+        let work = self.memory.work(&observed.key, observed.retry.clone());
         match plan.step.clone() {
             Some(Step::Ensure(wanted)) => {
                 let digest = wanted.digest(observed.retry.as_deref());
                 let told = Told { status: observed.before.clone(), digest: digest.clone() };
                 let limit = wanted.patience + MARGIN;
-                self.spawn(key, Running::Ensure(digest), limit, own.ensure(object, *wanted, told));
+                self.spawn(&work, Running::Ensure(digest), limit, own.ensure(work.clone(), object, *wanted, told));
             }
             Some(Step::Compare(wanted, repairs)) => {
                 let Sight::Seen { state, .. } = observed.sight else { return };
-                self.spawn(key.clone(), Running::Compare, MARGIN, async move {
+                self.spawn(&work.clone(), Running::Compare, MARGIN, async move {
                     let compared = match own.target(&object).await {
                         Ok(target) => work::compare(&target, &wanted, repairs).await,
                         Err(fault) => Err(fault),
                     };
-                    let (now, differing) = (now(&own.clock), compared.map_err(|fault| fault.blocker.message));
-                    match differing {
-                        Ok(differing) => own.memory.compared(&key, state, differing, repairs, now),
-                        Err(error) => {
-                            tracing::warn!(%key, error, "an addon cannot be compared with its cluster");
-                            own.memory.compared(&key, state, Vec::new(), false, now);
-                        }
+                    match compared {
+                        Ok(differing) => own.memory.compared(&work, state, differing, repairs, now(&own.clock)),
+                        Err(fault) => own.memory.incomparable(&work, fault, now(&own.clock)),
                     }
                 });
             }
             Some(Step::Uninstall(wanted)) => {
-                self.spawn(key.clone(), Running::Uninstall, wanted.patience + MARGIN, async move {
+                self.spawn(&work.clone(), Running::Uninstall, wanted.patience + MARGIN, async move {
                     let removed = match own.target(&object).await {
                         Ok(target) => work::uninstall(&target, &wanted, &label).await,
                         Err(fault) => Err(fault),
                     };
                     match removed {
-                        Ok(()) => own.memory.removed(&key),
-                        Err(fault) => own.memory.failed(&key, None, None, fault, None, now(&own.clock)),
+                        Ok(()) => own.memory.removed(&work),
+                        Err(fault) => own.memory.failed(&work, None, None, fault, None, now(&own.clock)),
                     }
                 });
             }
@@ -376,43 +373,47 @@ impl<K: Addon> Shared<K> {
 
     fn spawn(
         self: &Arc<Self>,
-        key: Key,
+        work: &Work,
         running: Running,
         limit: Duration,
-        work: impl Future<Output = ()> + Send + 'static,
+        doing: impl Future<Output = ()> + Send + 'static,
     ) {
-        let own = Arc::clone(self);
-        let waking = key.clone();
+        let (own, current, what) = (Arc::clone(self), work.clone(), running.clone());
         // It must not end before it is known to have begun.
         let (begin, begun) = tokio::sync::oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             let _ = begun.await;
             if let Ok(_turn) = own.at_work.acquire().await
-                && tokio::time::timeout(limit, work).await.is_err()
+                && tokio::time::timeout(limit, doing).await.is_err()
             {
-                tracing::warn!(key = %waking, "work on an addon took too long and was given up");
-                own.memory.stop(&waking);
+                tracing::warn!(key = %current.key, "work on an addon took too long and was given up");
+                let (fault, now) = (work::given_up(limit), now(&own.clock));
+                match what {
+                    Running::Ensure(digest) => own.memory.failed(&current, None, Some(digest), fault, None, now),
+                    Running::Compare => own.memory.incomparable(&current, fault, now),
+                    Running::Uninstall => own.memory.failed(&current, None, None, fault, None, now),
+                }
             }
-            own.queue.add(waking);
+            own.queue.add(current.key);
         });
-        self.memory.begin(&key, running, task.abort_handle());
+        self.memory.begin(work, running, task.abort_handle());
         let _ = begin.send(());
     }
 
-    async fn ensure(self: Arc<Self>, object: Arc<K>, wanted: Wanted, told: Told) {
-        let (key, digest) = (Key::of(&*object), told.digest.clone());
+    async fn ensure(self: Arc<Self>, work: Work, object: Arc<K>, wanted: Wanted, told: Told) {
+        let digest = told.digest.clone();
         let target = match self.target(&object).await {
             Ok(target) => target,
-            Err(fault) => return self.memory.failed(&key, None, Some(digest), fault, None, now(&self.clock)),
+            Err(fault) => return self.memory.failed(&work, None, Some(digest), fault, None, now(&self.clock)),
         };
         let (sources, management) = (self.sources(), self.applier.client().clone());
         let known = told.status.values_digest.clone().unwrap_or_default();
-        let label = label(&key);
+        let label = label(&work.key);
         match work::ensure(&target, &sources, &management, &wanted, &label, &told).await {
-            Ok(done) => self.memory.ensured(&key, &target, digest, done, now(&self.clock)),
+            Ok(done) => self.memory.ensured(&work, &target, digest, done, now(&self.clock)),
             Err(fault) => {
                 let there = work::present(&target, &wanted).await.map(|done| (known, done));
-                self.memory.failed(&key, Some(&target), Some(digest), fault, there, now(&self.clock));
+                self.memory.failed(&work, Some(&target), Some(digest), fault, there, now(&self.clock));
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -17,6 +18,7 @@ use super::work::{Done, Fault};
 #[derive(Default)]
 pub(crate) struct Memory {
     addons: Mutex<HashMap<Key, Known>>,
+    numbers: AtomicU64,
 }
 
 #[derive(Default)]
@@ -24,10 +26,26 @@ struct Known {
     progress: Progress,
     /// Where its objects are, and who looks at them.
     watched: Option<(Arc<Target>, Arc<[Placed]>)>,
-    task: Option<AbortHandle>,
+    /// The work that is being done: its number, and what ends it.
+    task: Option<(u64, AbortHandle)>,
+}
+
+/// A piece of work on an addon.
+#[derive(Clone)]
+pub(crate) struct Work {
+    pub(crate) key: Key,
+    /// Tells it from all others: the end of one that was stopped says nothing of what began since.
+    number: u64,
+    /// The value by which it was asked for.
+    retry: Option<String>,
 }
 
 impl Memory {
+    /// Another piece of work.
+    pub(crate) fn work(&self, key: &Key, retry: Option<String>) -> Work {
+        Work { key: key.clone(), number: self.numbers.fetch_add(1, Ordering::Relaxed), retry }
+    }
+
     /// What is known of an addon, and what is seen of it. Whoever watches by another way than the present one sees nothing.
     pub(crate) fn get(&self, key: &Key, way: Option<u64>) -> (Progress, Sight) {
         let (progress, watched) = {
@@ -43,31 +61,31 @@ impl Memory {
     }
 
     /// Work has begun.
-    pub(crate) fn begin(&self, key: &Key, running: Running, task: AbortHandle) {
+    pub(crate) fn begin(&self, work: &Work, running: Running, task: AbortHandle) {
         let mut addons = self.addons.lock();
-        let known = addons.entry(key.clone()).or_default();
+        let known = addons.entry(work.key.clone()).or_default();
         known.progress.running = Some(running);
-        known.task = Some(task);
+        known.task = Some((work.number, task));
     }
 
     /// Ends work that is not wanted any more.
     pub(crate) fn stop(&self, key: &Key) {
         if let Some(known) = self.addons.lock().get_mut(key) {
             known.progress.running = None;
-            known.task.take().inspect(AbortHandle::abort);
+            known.task.take().inspect(|(_, task)| task.abort());
         }
     }
 
     /// Forgets an addon that is gone.
     pub(crate) fn forget(&self, key: &Key) {
         if let Some(known) = self.addons.lock().remove(key) {
-            known.task.inspect(AbortHandle::abort);
+            known.task.inspect(|(_, task)| task.abort());
         }
     }
 
     /// What is wanted is on the cluster.
-    pub(crate) fn ensured(&self, key: &Key, target: &Arc<Target>, digest: String, done: Done, now: Timestamp) {
-        self.ended(key, |known| {
+    pub(crate) fn ensured(&self, work: &Work, target: &Arc<Target>, digest: String, done: Done, now: Timestamp) {
+        self.ended(work, |known| {
             known.progress.trouble = None;
             known.installed(target, digest, done, now);
         });
@@ -76,22 +94,16 @@ impl Memory {
     /// What is wanted could not be brought about; `there` is what is on the cluster instead.
     pub(crate) fn failed(
         &self,
-        key: &Key,
+        work: &Work,
         target: Option<&Arc<Target>>,
         digest: Option<String>,
         fault: Fault,
         there: Option<(String, Done)>,
         now: Timestamp,
     ) {
-        self.ended(key, |known| {
+        self.ended(work, |known| {
             let before = known.progress.trouble.take().filter(|before| before.digest == digest);
-            known.progress.trouble = Some(Trouble {
-                digest,
-                blocker: *fault.blocker,
-                is_final: fault.is_final,
-                failures: before.map_or(0, |before| before.failures) + 1,
-                at: now,
-            });
+            known.progress.trouble = Some(trouble(work, digest, fault, before, now));
             if let (Some((digest, done)), Some(target)) = (there, target) {
                 known.installed(target, digest, done, now);
             }
@@ -99,8 +111,9 @@ impl Memory {
     }
 
     /// The cluster was compared with what was applied.
-    pub(crate) fn compared(&self, key: &Key, state: u64, differing: Vec<String>, repairs: bool, now: Timestamp) {
-        self.ended(key, |known| {
+    pub(crate) fn compared(&self, work: &Work, state: u64, differing: Vec<String>, repairs: bool, now: Timestamp) {
+        self.ended(work, |known| {
+            known.progress.incomparable = None;
             let before = known.progress.compared.take();
             let repaired = before.as_ref().and_then(|before| before.repaired);
             let clean = differing.is_empty();
@@ -113,16 +126,26 @@ impl Memory {
         });
     }
 
+    /// The cluster could not be compared: what was known of it before still holds.
+    pub(crate) fn incomparable(&self, work: &Work, fault: Fault, now: Timestamp) {
+        self.ended(work, |known| {
+            let before = known.progress.incomparable.take();
+            known.progress.incomparable = Some(trouble(work, None, fault, before, now));
+        });
+    }
+
     /// Nothing is on the cluster any more.
-    pub(crate) fn removed(&self, key: &Key) {
-        self.ended(key, |known| {
+    pub(crate) fn removed(&self, work: &Work) {
+        self.ended(work, |known| {
             known.progress = Progress { is_removed: true, ..Progress::default() };
             known.watched = None;
         });
     }
 
-    fn ended(&self, key: &Key, note: impl FnOnce(&mut Known)) {
-        if let Some(known) = self.addons.lock().get_mut(key) {
+    fn ended(&self, work: &Work, note: impl FnOnce(&mut Known)) {
+        let mut addons = self.addons.lock();
+        let is_own = |known: &&mut Known| known.task.as_ref().is_some_and(|(number, _)| *number == work.number);
+        if let Some(known) = addons.get_mut(&work.key).filter(is_own) {
             known.progress.running = None;
             known.task = None;
             note(known);
@@ -135,6 +158,60 @@ impl Known {
         let at = done.at.unwrap_or(now);
         self.progress.installed = Some(Installed { digest, release: done.release, at });
         self.progress.compared = None;
+        self.progress.incomparable = None;
         self.watched = Some((Arc::clone(target), done.placed));
+    }
+}
+
+fn trouble(work: &Work, digest: Option<String>, fault: Fault, before: Option<Trouble>, now: Timestamp) -> Trouble {
+    Trouble {
+        digest,
+        retry: work.retry.clone(),
+        blocker: *fault.blocker,
+        is_final: fault.is_final,
+        failures: before.map_or(0, |before| before.failures) + 1,
+        at: now,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_end_of_work_that_was_stopped_says_nothing() {
+        let (memory, key) = (Memory::default(), Key::new("team-a", "c-l"));
+        let task = || tokio::spawn(std::future::pending::<()>()).abort_handle();
+        let (old, new) = (memory.work(&key, None), memory.work(&key, None));
+        memory.begin(&old, Running::Compare, task());
+        memory.stop(&key);
+        memory.begin(&new, Running::Ensure("x".into()), task());
+        memory.compared(&old, 1, Vec::new(), true, Timestamp::UNIX_EPOCH);
+        let (progress, _) = memory.get(&key, None);
+        assert_eq!((progress.running, progress.compared), (Some(Running::Ensure("x".into())), None));
+        memory.removed(&new);
+        let (progress, _) = memory.get(&key, None);
+        assert_eq!((progress.running, progress.is_removed), (None, true));
+    }
+
+    #[tokio::test]
+    async fn a_comparison_that_failed_leaves_what_was_known() {
+        let (memory, key) = (Memory::default(), Key::new("team-a", "c-l"));
+        let begun = || {
+            let work = memory.work(&key, None);
+            memory.begin(&work, Running::Compare, tokio::spawn(std::future::pending::<()>()).abort_handle());
+            work
+        };
+        memory.compared(&begun(), 1, vec!["Service a".into()], false, Timestamp::UNIX_EPOCH);
+        let known = memory.get(&key, None).0.compared;
+        for failures in [1, 2] {
+            let fault = super::super::work::given_up(std::time::Duration::from_secs(9));
+            memory.incomparable(&begun(), fault, Timestamp::UNIX_EPOCH);
+            let (progress, _) = memory.get(&key, None);
+            assert_eq!(progress.compared, known);
+            assert_eq!(progress.incomparable.map(|trouble| trouble.failures), Some(failures));
+        }
+        memory.compared(&begun(), 2, Vec::new(), false, Timestamp::UNIX_EPOCH);
+        assert_eq!(memory.get(&key, None).0.incomparable, None);
     }
 }

@@ -85,6 +85,8 @@ pub struct Progress {
     pub is_removed: bool,
     /// What the last comparison with the cluster gave.
     pub compared: Option<Compared>,
+    /// Why nobody could compare since.
+    pub incomparable: Option<Trouble>,
 }
 
 /// Work that is being done.
@@ -103,6 +105,8 @@ pub enum Running {
 pub struct Trouble {
     /// Digest of what was tried; nothing when it was to be removed.
     pub digest: Option<String>,
+    /// The value by which the try was asked for.
+    pub retry: Option<String>,
     /// What it was.
     pub blocker: Blocker,
     /// Trying the same again cannot help.

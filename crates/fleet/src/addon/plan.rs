@@ -127,6 +127,11 @@ pub fn plan(observed: &Observed) -> Plan {
             return plan;
         }
     }
+    // A comparison would put back what was there before.
+    if observed.progress.running.is_some() {
+        plan.step = Some(Step::Stop);
+        return plan;
+    }
     plan.phase = Some(if is_known { before } else { on_its_way(observed) });
     plan.step = Some(Step::Ensure(Box::new(wanted)));
     plan
@@ -189,7 +194,14 @@ fn compare(observed: &Observed, plan: &mut Plan, state: u64, wanted: Wanted) {
             )
         });
     }
-    if compared.is_some_and(|compared| compared.state == state) {
+    if let Some(trouble) = &observed.progress.incomparable {
+        plan.blockers.push(trouble.blocker.clone());
+        let left = left(trouble, observed.now);
+        if left > Duration::ZERO {
+            look_again(plan, left);
+            return;
+        }
+    } else if compared.is_some_and(|compared| compared.state == state) {
         return;
     }
     if let Some(compared) = compared
@@ -198,12 +210,16 @@ fn compare(observed: &Observed, plan: &mut Plan, state: u64, wanted: Wanted) {
         let pause = Duration::from_secs(1 << compared.repairs.min(16)).min(LONGEST_REPAIR);
         let left = pause.saturating_sub(observed.now.duration_since(last).unsigned_abs());
         if left > Duration::ZERO {
-            plan.again = Some(plan.again.map_or(left, |again| again.min(left)));
+            look_again(plan, left);
             return;
         }
     }
     let repairs = wanted.drift == DriftPolicy::Repair;
     plan.step = Some(Step::Compare(Box::new(wanted), repairs));
+}
+
+fn look_again(plan: &mut Plan, left: Duration) {
+    plan.again = Some(plan.again.map_or(left, |again| again.min(left)));
 }
 
 /// What to do next for an addon that is to go.
@@ -255,12 +271,15 @@ fn leaving(observed: &Observed) -> Plan {
         plan.blockers.push(unreachable(observed));
         return plan;
     }
-    if let Some(trouble) = observed.progress.trouble.as_ref().filter(|trouble| trouble.digest.is_none()) {
+    // Somebody who asks for another try need not wait.
+    let is_same_try = |trouble: &&Trouble| trouble.digest.is_none() && trouble.retry == observed.retry;
+    if let Some(trouble) = observed.progress.trouble.as_ref().filter(is_same_try) {
         plan.blockers.push(trouble.blocker.clone());
-        if observed.ground.is_leaving {
+        let is_silent = matches!(trouble.blocker.reason.as_str(), "Unreachable" | "ClusterUnreachable");
+        if observed.ground.is_leaving && is_silent {
             plan.blockers.push(unreachable(observed));
         }
-        let left = retry_in(trouble, observed.now).unwrap_or(LONGEST_RETRY);
+        let left = left(trouble, observed.now);
         if left > Duration::ZERO {
             plan.again = Some(left);
             return plan;
@@ -336,6 +355,12 @@ fn retry_in(trouble: &Trouble, now: Timestamp) -> Option<Duration> {
     let shift = u32::try_from(trouble.failures - 1).unwrap_or(0).min(16);
     let pause = (FIRST_RETRY * (1 << shift)).min(LONGEST_RETRY);
     Some(pause.saturating_sub(now.duration_since(trouble.at).unsigned_abs()))
+}
+
+/// How long until another try of what must be tried for ever.
+fn left(trouble: &Trouble, now: Timestamp) -> Duration {
+    let since = now.duration_since(trouble.at).unsigned_abs();
+    retry_in(trouble, now).unwrap_or(LONGEST_RETRY.saturating_sub(since))
 }
 
 fn paused(observed: &Observed) -> Option<Blocker> {

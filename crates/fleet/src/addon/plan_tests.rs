@@ -136,16 +136,26 @@ fn work_that_runs_is_left_alone_unless_something_else_is_wanted() {
     assert_eq!(told(&observed), "Installing nothing");
     observed.progress.running = Some(Running::Ensure("another".into()));
     assert_eq!(told(&observed), "Installing stop");
+    // A comparison with the old must not outlive the beginning of the new.
+    observed.progress.running = Some(Running::Compare);
+    assert_eq!(told(&observed), "Installing stop");
+    let mut settled = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), seen(1, &[]));
+    settled.progress.running = Some(Running::Compare);
+    assert_eq!(told(&settled), "Installed nothing");
+    settled.ask.version = Some("2.0.0".into());
+    assert_eq!(told(&settled), "Installed stop");
+}
+
+fn trouble(reason: &str, failures: i32, is_final: bool, second: i64) -> Trouble {
+    let blocker = blocker(reason, "no", BlockerOwner::User, "look");
+    Trouble { digest: None, retry: None, blocker, is_final, failures, at: at(second) }
 }
 
 #[test]
 fn what_failed_is_tried_again_ever_later() {
-    let trouble = |failures, is_final| Trouble {
+    let of_install = |failures, is_final| Trouble {
         digest: Some(plan(&observed(json!({}))).wanted.unwrap().digest(None)),
-        blocker: blocker("HookFailed", "no", BlockerOwner::User, "look"),
-        is_final,
-        failures,
-        at: at(995),
+        ..trouble("HookFailed", failures, is_final, 995)
     };
     for (failures, is_final, expected, again) in [
         (1, false, "Installing ensure HookFailed", None),
@@ -154,7 +164,7 @@ fn what_failed_is_tried_again_ever_later() {
         (1, true, "Failed nothing HookFailed", None),
     ] {
         let mut observed = observed(json!({"phase": "Failed"}));
-        observed.progress.trouble = Some(trouble(failures, is_final));
+        observed.progress.trouble = Some(of_install(failures, is_final));
         assert_eq!(told(&observed), expected);
         assert_eq!(plan(&observed).again, again.map(Duration::from_secs));
         // Another wish, or somebody who asks for it, is another try.
@@ -214,6 +224,40 @@ fn drift_is_looked_for_when_something_changed_and_not_too_often() {
         observed.ask.drift_policy = Some(policy);
         observed.progress.compared = compared;
         assert_eq!(told(&observed), expected, "{policy}");
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_is_not_taken_for_clean() {
+    for (second, expected, again) in
+        [(999, "Installed nothing HookFailed", Some(1)), (990, "Installed repair HookFailed", None)]
+    {
+        let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), seen(7, &[]));
+        observed.progress.compared = Some(Compared { state: 7, differing: Vec::new(), repaired: None, repairs: 0 });
+        observed.progress.incomparable = Some(trouble("HookFailed", 1, false, second));
+        assert_eq!(told(&observed), expected);
+        assert_eq!(plan(&observed).again, again.map(Duration::from_secs));
+    }
+}
+
+#[test]
+fn a_removal_that_failed_is_tried_again() {
+    let there =
+        json!({"phase": "Uninstalling", "helmRelease": {"name": "l", "namespace": "l"}, "lastAttemptedVersion": "1"});
+    for (trouble, is_leaving, expected, again) in [
+        (trouble("HookFailed", 3, false, 995), false, "Uninstalling nothing HookFailed", Some(3)),
+        (trouble("HookFailed", 1, true, 900), false, "Uninstalling nothing HookFailed", Some(200)),
+        (trouble("HookFailed", 1, true, 700), false, "Uninstalling uninstall HookFailed", None),
+        (trouble("HookFailed", 1, true, 900), true, "Uninstalling nothing HookFailed", Some(200)),
+        (trouble("Unreachable", 1, true, 900), true, "Uninstalling nothing Unreachable ClusterUnreachable", Some(200)),
+    ] {
+        let mut observed = observed(there.clone());
+        (observed.is_leaving, observed.ground.is_leaving) = (true, is_leaving);
+        observed.progress.trouble = Some(trouble);
+        assert_eq!(told(&observed), expected);
+        assert_eq!(plan(&observed).again, again.map(Duration::from_secs));
+        observed.retry = Some("1".into());
+        assert_eq!(told(&observed), "Uninstalling uninstall");
     }
 }
 

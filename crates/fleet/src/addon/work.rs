@@ -271,6 +271,12 @@ pub(crate) fn fault_of(failure: Failure) -> Fault {
     Fault::new(blocker("ClusterUnreachable", failure.chain(), BlockerOwner::Butler, "wait: it is tried again"), false)
 }
 
+/// Work that took longer than anybody waits.
+pub(crate) fn given_up(limit: Duration) -> Fault {
+    let message = format!("nothing came of it within {} seconds, so it was given up", limit.as_secs());
+    Fault::new(blocker("ClusterUnreachable", message, BlockerOwner::Butler, "wait: it is tried again"), false)
+}
+
 impl From<SourceError> for Fault {
     fn from(error: SourceError) -> Self {
         let owner = if error.is_final() { BlockerOwner::User } else { BlockerOwner::PlatformAdmin };
