@@ -30,7 +30,7 @@ pub(crate) struct Install {
     /// The version, if not the catalogue's
     #[arg(long)]
     version: Option<String>,
-    /// A repository (https:// or oci://) of a chart that is not in the catalogue
+    /// A repository (https://, http:// or oci://) of a chart that is not in the catalogue
     #[arg(long, value_name = "URL")]
     repository: Option<String>,
     /// The namespace on the cluster, for a chart that is not in the catalogue
