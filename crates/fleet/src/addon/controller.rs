@@ -44,6 +44,8 @@ const WORKERS: usize = 8;
 const AT_WORK: usize = 16;
 /// Nothing takes longer beyond the patience an addon asks for: a cluster that does not answer must not keep its place.
 const MARGIN: Duration = Duration::from_secs(180);
+/// A removal is not given longer than this, with all hooks of it.
+const UNINSTALL: Duration = Duration::from_secs(780);
 /// Labels cannot be longer.
 const LONGEST_LABEL: usize = 63;
 
@@ -151,7 +153,7 @@ impl<K: Addon> Shared<K> {
             // Others look at its place in the order, and at nothing else.
             let seen = |addon: Option<&Arc<K>>| {
                 addon.map(|addon| {
-                    let told = addon.told().map(|told| (told.phase, told.helm_release.is_some(), told.blockers.len()));
+                    let told = addon.told().map(|told| (told.phase, is_there(told), told.blockers.len()));
                     (told, addon.meta().deletion_timestamp.is_some(), addon.ask())
                 })
             };
@@ -245,7 +247,7 @@ impl<K: Addon> Shared<K> {
             conflicts: spec.map(|spec| spec.conflicts_with.clone()).unwrap_or_default(),
             order: spec.and_then(|spec| spec.order).unwrap_or(i32::MAX),
             phase: told.and_then(|told| told.phase),
-            is_there: told.is_some_and(|told| told.helm_release.is_some()),
+            is_there: told.is_some_and(is_there),
             is_stuck: told.is_some_and(|told| told.blockers.iter().any(waits)),
             is_leaving: object.meta().deletion_timestamp.is_some(),
             since: object.creation_timestamp().map(|time| time.0),
@@ -355,10 +357,10 @@ impl<K: Addon> Shared<K> {
                     }
                 });
             }
-            Some(Step::Uninstall(wanted)) => {
-                self.spawn(&work.clone(), Running::Uninstall, wanted.patience + MARGIN, async move {
+            Some(Step::Uninstall(there)) => {
+                self.spawn(&work.clone(), Running::Uninstall, UNINSTALL, async move {
                     let removed = match own.target(&object).await {
-                        Ok(target) => work::uninstall(&target, &wanted, &label).await,
+                        Ok(target) => work::uninstall(&target, &there, &label).await,
                         Err(fault) => Err(fault),
                     };
                     match removed {
@@ -465,6 +467,11 @@ impl<K: Addon> Shared<K> {
 /// What stands for the management cluster among clusters.
 fn management() -> Key {
     Key::cluster("")
+}
+
+/// Whether something of it is on its cluster; what was only begun has no revision.
+fn is_there(told: &AddonInstallStatus) -> bool {
+    told.helm_release.as_ref().is_some_and(|release| release.revision.is_some())
 }
 
 /// The label of an addon's objects on its cluster.

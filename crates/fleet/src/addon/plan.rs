@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::graph::{dependents, judge};
 use super::observed::{Ground, Installed, Observed, Running, Sight, Trouble};
+use super::placement::Placement;
 use super::report::HEALTHY;
 use super::wanted::{For, Wanted, wanted};
 use crate::blockers::{blocker, waiting};
@@ -31,8 +32,8 @@ pub enum Step {
     Ensure(Box<Wanted>),
     /// Compare with what is on the cluster; put it right if so said.
     Compare(Box<Wanted>, bool),
-    /// Remove it from the cluster.
-    Uninstall(Box<Wanted>),
+    /// Remove this release from the cluster.
+    Uninstall(Placement),
     /// Stop what is being done: it is not wanted any more.
     Stop,
     /// Let the object go.
@@ -107,6 +108,12 @@ pub fn plan(observed: &Observed) -> Plan {
             return plan;
         }
         _ => {}
+    }
+    if let Some(recorded) = Placement::recorded(&observed.before).filter(|recorded| *recorded != wanted.placement) {
+        plan.phase = Some(if observed.has_run() { before } else { AddonPhase::Failed });
+        plan.is_installed = observed.has_run();
+        plan.blockers.push(moved(&recorded, &wanted.placement));
+        return plan;
     }
     if let Some(installed) = observed.progress.installed.as_ref().filter(|installed| installed.digest == digest) {
         return settled(observed, plan, installed, wanted);
@@ -237,12 +244,13 @@ fn leaving(observed: &Observed) -> Plan {
         plan.blockers.push(platform(observed));
         return plan;
     }
-    let was_tried = observed.before.last_attempted_version.is_some() || observed.progress.running.is_some();
     let is_lost = !observed.ground.exists || (observed.ground.is_leaving && observed.ground.is_abandoned);
-    if !was_tried || is_lost || observed.progress.is_removed {
+    // Whatever was begun is written down before: its definition may be gone or say something else by now.
+    let there = Placement::recorded(&observed.before).filter(|_| !is_lost && !observed.progress.is_removed);
+    let Some(there) = there else {
         plan.step = Some(Step::Release);
         return plan;
-    }
+    };
     let needing = dependents(&observed.own, &observed.others);
     if !needing.is_empty() {
         let evidence: Vec<String> = needing.iter().map(|other| format!("{} depends on it", other.name)).collect();
@@ -285,29 +293,8 @@ fn leaving(observed: &Observed) -> Plan {
             return plan;
         }
     }
-    plan.step = Some(Step::Uninstall(Box::new(what_is_there(observed))));
+    plan.step = Some(Step::Uninstall(there));
     plan
-}
-
-/// What is on the cluster by what was told of it, for an addon whose definition may be gone.
-fn what_is_there(observed: &Observed) -> Wanted {
-    let asked = Wanted {
-        title: observed.title(),
-        source: super::wanted::Source::Manifests(Default::default()),
-        release: observed.title(),
-        namespace: observed.title(),
-        create_namespace: false,
-        version: String::new(),
-        values: Default::default(),
-        patience: LONGEST_RETRY,
-        drift: DriftPolicy::Ignore,
-        rolls_back: false,
-    };
-    let mut there = wanted(&observed.ask, observed.definition.as_deref(), &target(observed)).unwrap_or(asked);
-    let release = observed.before.helm_release.clone().unwrap_or_default();
-    there.release = release.name.unwrap_or(there.release);
-    there.namespace = release.namespace.unwrap_or(there.namespace);
-    there
 }
 
 /// Whether it is on its way there, or to something else.
@@ -405,6 +392,15 @@ fn platform(observed: &Observed) -> Blocker {
         ),
     };
     blocker("PlatformAddon", message, BlockerOwner::User, remedy)
+}
+
+fn moved(recorded: &Placement, wanted: &Placement) -> Blocker {
+    blocker(
+        "ReleaseMoved",
+        format!("it is {recorded}, and is asked for as {wanted}: a release cannot be moved"),
+        BlockerOwner::User,
+        "ask for the old name and namespace, or delete this addon and make another",
+    )
 }
 
 fn unreachable(observed: &Observed) -> Blocker {

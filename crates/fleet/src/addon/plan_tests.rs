@@ -241,9 +241,28 @@ fn what_cannot_be_compared_is_not_taken_for_clean() {
 }
 
 #[test]
+fn a_release_is_written_down_before_it_begins_and_stays_where_it_is() {
+    let fresh = observed(json!({}));
+    let status = report(&fresh, &plan(&fresh));
+    let placed = |name: &str, namespace: &str| Placement { release: name.into(), namespace: namespace.into() };
+    assert_eq!(Placement::recorded(&status), Some(placed("l", "l")));
+    assert_eq!(status.installed_version, None);
+    for (phase, name, namespace, expected) in [
+        ("Installing", "l", "l", "Installing ensure"),
+        ("Installing", "old", "l", "Failed nothing ReleaseMoved"),
+        ("Installed", "l", "old", "Installed nothing ReleaseMoved"),
+    ] {
+        let mut observed = observed(json!({"phase": phase, "helmRelease": {"name": name, "namespace": namespace}}));
+        assert_eq!(told(&observed), expected);
+        // What goes is what was put there, whatever is asked for now.
+        (observed.is_leaving, observed.definition) = (true, None);
+        assert_eq!(plan(&observed).step, Some(Step::Uninstall(placed(name, namespace))));
+    }
+}
+
+#[test]
 fn a_removal_that_failed_is_tried_again() {
-    let there =
-        json!({"phase": "Uninstalling", "helmRelease": {"name": "l", "namespace": "l"}, "lastAttemptedVersion": "1"});
+    let there = json!({"phase": "Uninstalling", "helmRelease": {"name": "l", "namespace": "l"}});
     for (trouble, is_leaving, expected, again) in [
         (trouble("HookFailed", 3, false, 995), false, "Uninstalling nothing HookFailed", Some(3)),
         (trouble("HookFailed", 1, true, 900), false, "Uninstalling nothing HookFailed", Some(200)),
@@ -263,7 +282,7 @@ fn a_removal_that_failed_is_tried_again() {
 
 #[test]
 fn an_addon_goes_in_its_turn() {
-    let there = json!({"phase": "Installed", "helmRelease": {"name": "l"}, "lastAttemptedVersion": "1.0.0"});
+    let there = json!({"phase": "Installed", "helmRelease": {"name": "l", "namespace": "l"}});
     let leaving = |before: &Value, change: fn(&mut Observed)| {
         let mut observed = observed(before.clone());
         observed.is_leaving = true;
@@ -274,6 +293,7 @@ fn an_addon_goes_in_its_turn() {
     for (before, change, expected) in [
         (&there, (|_| ()) as fn(&mut Observed), "Uninstalling uninstall"),
         (&json!({"phase": "Pending"}), |_| (), "Uninstalling release"),
+        (&there, |o| o.definition = None, "Uninstalling uninstall"),
         (&there, |o| o.progress.is_removed = true, "Uninstalling release"),
         (&there, |o| o.progress.running = Some(Running::Uninstall), "Uninstalling nothing"),
         (&there, |o| o.progress.running = Some(Running::Ensure(String::new())), "Uninstalling stop"),

@@ -26,8 +26,10 @@ pub fn report(observed: &Observed, plan: &Plan) -> AddonInstallStatus {
     let installed = observed.progress.installed.as_ref();
     let tries = matches!(plan.step, Some(Step::Ensure(_)));
     let attempted = plan.wanted.as_ref().filter(|_| tries).map(|wanted| wanted.version.clone());
+    // It is known where to look for what is begun, however that ends.
+    let begun = || plan.wanted.as_ref().filter(|_| tries).map(|wanted| wanted.placement.begun());
     let release = installed.map(|installed| installed.release.clone()).or_else(|| before.helm_release.clone());
-    let release = release.filter(|_| !observed.progress.is_removed);
+    let release = release.or_else(begun).filter(|_| !observed.progress.is_removed);
     let failures = observed.progress.trouble.as_ref().map(|trouble| trouble.failures);
     AddonInstallStatus {
         phase: Some(phase),

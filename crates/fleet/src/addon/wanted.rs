@@ -14,6 +14,7 @@ use runtime::{Key, fingerprint};
 use serde_json::json;
 
 use super::ask::Ask;
+use super::placement::Placement;
 use super::values::check;
 use crate::blockers::blocker;
 
@@ -27,10 +28,8 @@ pub struct Wanted {
     pub title: String,
     /// Where it comes from.
     pub source: Source,
-    /// Name of the Helm release.
-    pub release: String,
-    /// Namespace on the cluster.
-    pub namespace: String,
+    /// Name and namespace of its Helm release.
+    pub placement: Placement,
     /// Whether the namespace is made.
     pub create_namespace: bool,
     /// Version, or range of versions.
@@ -72,7 +71,14 @@ impl Wanted {
             Source::Chart { repository, name, digest, .. } => json!([repository, name, digest]),
             Source::Manifests(manifests) => json!(manifests),
         };
-        fingerprint(&json!([source, self.version, self.release, self.namespace, self.values, attempt]))
+        fingerprint(&json!([
+            source,
+            self.version,
+            self.placement.release,
+            self.placement.namespace,
+            self.values,
+            attempt
+        ]))
     }
 }
 
@@ -92,10 +98,11 @@ pub(crate) fn wanted(
     definition: Option<&AddonDefinition>,
     target: &For<'_>,
 ) -> Result<Wanted, Vec<Blocker>> {
-    match (&ask.helm, definition) {
-        (Some(chart), _) => Ok(of_chart(ask, chart.clone(), target)),
-        (None, Some(definition)) => of_catalogue(ask, definition, target),
-        (None, None) => {
+    let placement = Placement::asked(ask, definition, &target.object.name);
+    match (&ask.helm, definition, placement) {
+        (Some(chart), _, Some(placement)) => Ok(of_chart(ask, chart.clone(), placement, target)),
+        (None, Some(definition), Some(placement)) => of_catalogue(ask, definition, placement, target),
+        _ => {
             let name = ask.addon.clone().unwrap_or_default();
             Err(vec![blocker(
                 "DefinitionMissing",
@@ -107,13 +114,11 @@ pub(crate) fn wanted(
     }
 }
 
-fn of_chart(ask: &Ask, chart: HelmChart, target: &For<'_>) -> Wanted {
-    let release = chart.release_name.unwrap_or_else(|| target.object.name.clone());
+fn of_chart(ask: &Ask, chart: HelmChart, placement: Placement, target: &For<'_>) -> Wanted {
     // Secrets of other teams are none of theirs.
     let own = |reference: SecretRef| Key::new(&target.object.namespace, reference.name);
     Wanted {
         title: chart.chart.clone(),
-        namespace: chart.namespace.unwrap_or_else(|| release.clone()),
         source: Source::Chart {
             repository: chart.repository,
             name: chart.chart,
@@ -121,7 +126,7 @@ fn of_chart(ask: &Ask, chart: HelmChart, target: &For<'_>) -> Wanted {
             credentials: chart.credentials_ref.map(own),
             authority: None,
         },
-        release,
+        placement,
         create_namespace: chart.create_namespace,
         version: ask.version.clone().unwrap_or_default(),
         values: ask.values.clone(),
@@ -131,7 +136,12 @@ fn of_chart(ask: &Ask, chart: HelmChart, target: &For<'_>) -> Wanted {
     }
 }
 
-fn of_catalogue(ask: &Ask, definition: &AddonDefinition, target: &For<'_>) -> Result<Wanted, Vec<Blocker>> {
+fn of_catalogue(
+    ask: &Ask,
+    definition: &AddonDefinition,
+    placement: Placement,
+    target: &For<'_>,
+) -> Result<Wanted, Vec<Blocker>> {
     let name = definition.metadata.name.clone().unwrap_or_default();
     let spec = &definition.spec;
     let defaults = spec.defaults.clone().unwrap_or_default();
@@ -166,10 +176,9 @@ fn of_catalogue(ask: &Ask, definition: &AddonDefinition, target: &For<'_>) -> Re
         },
         (None, manifests) => Source::Manifests(manifests.clone().unwrap_or_default()),
     };
-    let AddonDefaults { namespace, create_namespace, release_name, timeout, .. } = defaults;
+    let AddonDefaults { create_namespace, timeout, .. } = defaults;
     Ok(Wanted {
-        release: release_name.unwrap_or_else(|| name.clone()),
-        namespace: namespace.unwrap_or_else(|| name.clone()),
+        placement,
         title: name,
         source,
         create_namespace,
@@ -269,7 +278,7 @@ mod tests {
         let found = decide(Ask { values, ..Ask::default() }, Some(&definition(json!({})))).unwrap();
         assert_eq!(json!(found.values), json!({"a": 1, "b": {"c": 2, "d": 3}}));
         assert_eq!(
-            (found.release.as_str(), found.namespace.as_str(), found.version.as_str()),
+            (found.placement.release.as_str(), found.placement.namespace.as_str(), found.version.as_str()),
             ("lh", "l-system", "1.2.3")
         );
         assert_eq!((found.patience, found.drift), (Duration::from_secs(300), DriftPolicy::Repair));
@@ -317,6 +326,6 @@ mod tests {
         let found = decide(Ask { helm: helm.ok(), ..Ask::default() }, None).unwrap();
         let Source::Chart { credentials, .. } = &found.source else { panic!("no chart") };
         assert_eq!(credentials, &Some(Key::new("team-a", "s")));
-        assert_eq!((found.release.as_str(), found.namespace.as_str()), ("c-lh", "c-lh"));
+        assert_eq!(found.placement.to_string(), "release c-lh in namespace c-lh");
     }
 }

@@ -21,6 +21,7 @@ use serde_json::Value;
 
 use super::eyes::Placed;
 use super::manifests;
+use super::placement::Placement;
 use super::target::Target;
 use super::wanted::{Source, Wanted};
 use crate::blockers::blocker;
@@ -62,7 +63,11 @@ pub(crate) async fn ensure(
     told: &Told,
 ) -> Result<Done, Fault> {
     let actions = &target.actions;
-    let last = actions.records(&wanted.namespace).last(&wanted.release).await.map_err(ActionError::from)?;
+    let last = actions
+        .records(&wanted.placement.namespace)
+        .last(&wanted.placement.release)
+        .await
+        .map_err(ActionError::from)?;
     let release = match last {
         Some(last) if told.is_of(&last) => last,
         last => {
@@ -76,23 +81,29 @@ pub(crate) async fn ensure(
 
 /// The release that is there, if any is complete.
 pub(crate) async fn present(target: &Target, wanted: &Wanted) -> Option<Done> {
-    let deployed = target.actions.records(&wanted.namespace).deployed(&wanted.release).await.ok()??;
+    let deployed =
+        target.actions.records(&wanted.placement.namespace).deployed(&wanted.placement.release).await.ok()??;
     look(target, &deployed).await.ok()
 }
 
 /// Compares a release with the cluster, and puts right what differs if so said. Gives back what differs, or did.
 pub(crate) async fn compare(target: &Target, wanted: &Wanted, repairs: bool) -> Result<Vec<String>, Fault> {
     let actions = &target.actions;
-    let deployed = actions.records(&wanted.namespace).deployed(&wanted.release).await.map_err(ActionError::from)?;
+    let deployed = actions
+        .records(&wanted.placement.namespace)
+        .deployed(&wanted.placement.release)
+        .await
+        .map_err(ActionError::from)?;
     let Some(release) = deployed else { return Ok(Vec::new()) };
     let differing = if repairs { actions.repair(&release).await? } else { actions.drift(&release).await? };
     Ok(differing.iter().map(ToString::to_string).collect())
 }
 
 /// Removes a release.
-pub(crate) async fn uninstall(target: &Target, wanted: &Wanted, label: &str) -> Result<(), Fault> {
-    let options = Options { wait: true, timeout: GONE_WITHIN, ..options(wanted, label, false) };
-    target.actions.uninstall(&wanted.release, &options).await?;
+pub(crate) async fn uninstall(target: &Target, there: &Placement, label: &str) -> Result<(), Fault> {
+    let namespace = there.namespace.clone();
+    let options = Options { namespace, wait: true, timeout: GONE_WITHIN, labels: labels(label), ..Options::default() };
+    target.actions.uninstall(&there.release, &options).await?;
     Ok(())
 }
 
@@ -118,7 +129,7 @@ async fn apply(
     last: Option<Release>,
     options: &Options,
 ) -> Result<Release, ActionError> {
-    let (name, values) = (&wanted.release, &wanted.values);
+    let (name, values) = (&wanted.placement.release, &wanted.values);
     let install = || actions.install(name, chart, values, options);
     let upgrade = || actions.upgrade(name, chart, values, options);
     match last {
@@ -182,15 +193,19 @@ fn is_plain(release: &Release) -> bool {
 
 fn options(wanted: &Wanted, label: &str, is_new: bool) -> Options {
     Options {
-        namespace: wanted.namespace.clone(),
+        namespace: wanted.placement.namespace.clone(),
         create_namespace: wanted.create_namespace,
         timeout: wanted.patience,
         // Nothing is left half installed; what was there before comes back if the addon says so.
         atomic: is_new || wanted.rolls_back,
         max_history: HISTORY,
-        labels: BTreeMap::from([(names::ADDON.to_owned(), label.to_owned())]),
+        labels: labels(label),
         ..Options::default()
     }
+}
+
+fn labels(label: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([(names::ADDON.to_owned(), label.to_owned())])
 }
 
 async fn chart(sources: &Sources, management: &Client, wanted: &Wanted) -> Result<Arc<Chart>, Fault> {
