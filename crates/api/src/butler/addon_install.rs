@@ -113,6 +113,9 @@ pub struct ManagementAddonSpec {
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::kept(
+    &["releaseName", "namespace"], "delete this TenantAddon and make another",
+)))]
 pub struct HelmChart {
     /// Repository: https:// for an index, oci:// for a registry. What lies on the platform's disk is not for teams to name.
     #[schemars(length(max = 2048), extend("x-kubernetes-validations" = rules::rule(
@@ -123,10 +126,14 @@ pub struct HelmChart {
     #[schemars(length(min = 1, max = 253))]
     pub chart: String,
     /// Name of the release; the TenantAddon's name when left out.
-    #[schemars(length(max = 53))]
+    #[schemars(length(max = 53), extend("x-kubernetes-validations" = rules::immutable(
+        "helm.releaseName", "delete this TenantAddon and make another",
+    )))]
     pub release_name: Option<String>,
     /// Namespace; the release's name when left out.
-    #[schemars(length(max = 63))]
+    #[schemars(length(max = 63), extend("x-kubernetes-validations" = rules::immutable(
+        "helm.namespace", "delete this TenantAddon and make another",
+    )))]
     pub namespace: Option<String>,
     /// Whether the namespace is made.
     #[serde(default = "yes")]
