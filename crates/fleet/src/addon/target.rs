@@ -71,7 +71,12 @@ impl Targets {
             actions: Actions::new(client.clone(), action::MANAGER, Arc::clone(&self.clock)),
             eyes: Eyes::new(client, Arc::new(wake)),
         });
-        self.known.lock().insert(cluster.clone(), Arc::clone(&target));
+        // Somebody else may have come first: one set of watches is enough.
+        let mut known = self.known.lock();
+        if let Some(first) = known.get(cluster).filter(|known| known.version == version) {
+            return Ok(Arc::clone(first));
+        }
+        known.insert(cluster.clone(), Arc::clone(&target));
         Ok(target)
     }
 
