@@ -23,9 +23,11 @@ use tokio::sync::Semaphore;
 use super::Settings;
 use super::ask::Addon;
 use super::graph::{IfMissing, Need, Node};
+use super::limits;
 use super::memory::{Memory, Work};
 use super::news::news;
 use super::observed::{Ground, Observed, Running, Sight};
+use super::placement::Placement;
 use super::plan::{Plan, Step, plan};
 use super::report::report;
 use super::target::{Target, Targets, Way};
@@ -251,6 +253,9 @@ impl<K: Addon> Shared<K> {
             is_stuck: told.is_some_and(|told| told.blockers.iter().any(waits)),
             is_leaving: object.meta().deletion_timestamp.is_some(),
             since: object.creation_timestamp().map(|time| time.0),
+            placement: told
+                .and_then(Placement::recorded)
+                .or_else(|| Placement::asked(&ask, definition.as_deref(), &object.name_any())),
             addon: ask.addon,
         }
     }
@@ -284,20 +289,16 @@ impl<K: Addon> Shared<K> {
             is_leaving,
             is_abandoned: cluster.annotations().contains_key(names::ABANDON_CONTENTS),
             hands_off,
-            denied: addon.and_then(|addon| self.denied(&cluster, addon)),
+            denied: self.denied(&cluster, addon),
             kubernetes: version.and_then(|version| version.parse().ok()),
             title,
         }
     }
 
-    /// Why a team may not use an addon.
-    fn denied(&self, cluster: &TenantCluster, addon: &str) -> Option<String> {
+    /// Why a team may not use an addon, or a chart of its own.
+    fn denied(&self, cluster: &TenantCluster, addon: Option<&str>) -> Option<String> {
         let team = self.teams.get(&Key::cluster(team_name(cluster)))?;
-        let limits = team.spec.resource_limits.as_ref()?;
-        let is_listed = |list: &[String]| list.iter().any(|name| name == addon);
-        let is_allowed = limits.allowed_addons.is_empty() || is_listed(&limits.allowed_addons);
-        let is_denied = is_listed(&limits.denied_addons) || !is_allowed;
-        is_denied.then(|| format!("Team {} may not use the addon {addon}", team.name_any()))
+        limits::denied(team.spec.resource_limits.as_ref()?, &team.name_any(), addon)
     }
 
     /// The administrator's kubeconfig of a cluster, as Cluster API keeps it.

@@ -4,6 +4,7 @@ use butler_api::butler::addon_install::AddonPhase;
 use butler_api::shared::{Blocker, BlockerOwner};
 use jiff::Timestamp;
 
+use super::placement::Placement;
 use crate::blockers::{blocker, waiting};
 
 /// One addon of a cluster, as the others see it.
@@ -29,6 +30,8 @@ pub struct Node {
     pub is_leaving: bool,
     /// When it was asked for.
     pub since: Option<Timestamp>,
+    /// Where it is on the cluster, or goes to.
+    pub placement: Option<Placement>,
 }
 
 /// Something that must be there first.
@@ -71,6 +74,10 @@ pub(crate) fn judge(own: &Node, others: &[Node]) -> Verdict {
         return verdict;
     }
     verdict.wrong.extend(conflict(own, others));
+    // Its end would take away what is put in its place.
+    if let Some(other) = others.iter().find(|other| other.is_leaving && other.is_there && shares(own, other)) {
+        verdict.waits.push(waiting("ReleaseTaken", format!("{} is removed first", other.name), Vec::new()));
+    }
     for need in &own.needs {
         match (need, find(need, others)) {
             (_, Some(other)) if is_up(other) => {}
@@ -140,16 +147,24 @@ fn conflict(own: &Node, others: &[Node]) -> Option<Blocker> {
     let fights = |other: &&Node| {
         let names = |of: &Node, other: &Node| other.addon.as_ref().is_some_and(|addon| of.conflicts.contains(addon));
         let same = own.addon.is_some() && own.addon == other.addon;
-        (same || names(own, other) || names(other, own)) && !other.is_leaving && earlier(other) < earlier(own)
+        let fights = same || shares(own, other) || names(own, other) || names(other, own);
+        fights && !other.is_leaving && earlier(other) < earlier(own)
     };
     let other = others.iter().find(fights)?;
     let title = other.addon.clone().unwrap_or_else(|| other.name.clone());
-    let message = if own.addon == other.addon {
-        format!("{title} is installed by {} already", other.name)
-    } else {
-        format!("it cannot be on a cluster with {title}, which {} asks for", other.name)
+    let message = match own.placement.as_ref().filter(|_| shares(own, other)) {
+        _ if own.addon.is_some() && own.addon == other.addon => {
+            format!("{title} is installed by {} already", other.name)
+        }
+        Some(placement) => format!("{placement} is that of {} already", other.name),
+        None => format!("it cannot be on a cluster with {title}, which {} asks for", other.name),
     };
     Some(blocker("AddonConflict", message, BlockerOwner::User, format!("remove it, or remove {}", other.name)))
+}
+
+/// Whether two are the same release.
+fn shares(own: &Node, other: &Node) -> bool {
+    own.placement.is_some() && own.placement == other.placement
 }
 
 /// A way along dependencies from `own` back to itself.
@@ -257,6 +272,29 @@ mod tests {
         assert_eq!(told(&first, &[there]).len(), 1);
         let twin = Node { name: "own-nginx".into(), since: at(3), ..node("nginx", 0, &[], None) };
         assert_eq!(told(&twin, &[first]), ["AddonConflict: nginx is installed by c-nginx already"]);
+    }
+
+    #[test]
+    fn a_release_is_of_one_addon() {
+        let placed = |release: &str| Some(Placement { release: release.into(), namespace: "n".into() });
+        let own = Node {
+            addon: None,
+            placement: placed("x"),
+            since: Timestamp::from_second(2).ok(),
+            ..node("own", 0, &[], None)
+        };
+        let other = |release: &str, is_there: bool, is_leaving: bool| {
+            let since = Timestamp::from_second(1).ok();
+            Node { addon: None, placement: placed(release), since, is_there, is_leaving, ..node("a", 0, &[], None) }
+        };
+        for (other, expected) in [
+            (other("y", true, false), None),
+            (other("x", false, false), Some("AddonConflict: release x in namespace n is that of c-a already")),
+            (other("x", true, true), Some("ReleaseTaken: c-a is removed first")),
+            (other("x", false, true), None),
+        ] {
+            assert_eq!(told(&own, &[other]), expected.into_iter().collect::<Vec<_>>());
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod catalogue;
 mod controller;
 mod eyes;
 mod graph;
+mod limits;
 mod manifests;
 mod memory;
 mod news;
