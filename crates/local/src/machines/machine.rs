@@ -98,8 +98,9 @@ impl<K: MachineKind> Machines<K> {
         Self { objects, centre: Arc::clone(centre) }
     }
 
-    pub(super) async fn synced(&self) {
-        self.objects.synced().await;
+    /// Waits until all that are there are known; there are none of a kind that nobody serves.
+    pub(super) async fn known(&self) {
+        self.objects.is_served().await;
     }
 
     fn belonging(&self, object: &K) -> Belonging {
