@@ -226,7 +226,7 @@ mod tests {
                 "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Cluster", "metadata": {"name": "c"}, "spec": {},
             }))
             .unwrap();
-            cluster.metadata.deletion_timestamp = leaving.then(|| Time(Timestamp::UNIX_EPOCH));
+            cluster.metadata.deletion_timestamp = leaving.then_some(Time(Timestamp::UNIX_EPOCH));
             cluster
         };
         let drained = json!([{"type": conditions::DRAINING_SUCCEEDED, "status": "True"}]);
