@@ -101,4 +101,5 @@ stop_management() {
   local process
   for process in "${management_processes[@]}"; do kill "$process" 2>/dev/null || true; done
   for process in "${management_processes[@]}"; do wait "$process" 2>/dev/null || true; done
+  management_processes=()
 }

@@ -74,7 +74,7 @@ impl DataDir {
         self.0.join("pki")
     }
 
-    /// Names the management API, if it is none of our own.
+    /// Tells which Kubernetes the management API is, if it is none of our own.
     pub(crate) fn outside(&self) -> PathBuf {
         self.0.join("outside")
     }

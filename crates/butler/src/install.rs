@@ -38,6 +38,8 @@ type Definition = Object<NotUsed, CustomResourceDefinitionStatus>;
 pub(crate) struct Installed {
     /// Whether Cluster API's kinds are ours, so that we stand in for it.
     pub(crate) cluster_api: bool,
+    /// The names of definitions that somebody else brought, and so serves.
+    pub(crate) others: BTreeSet<String>,
 }
 
 /// Applies the CRDs and waits until they are served. Unchanged ones are not written, and others' are left alone.
@@ -66,7 +68,7 @@ pub(crate) async fn crds(client: &Client) -> Result<Installed> {
     }
     let waited = tokio::time::timeout(ESTABLISHED_WITHIN, established(&definitions)).await;
     waited.with_context(|| format!("the CRDs are not established after {ESTABLISHED_WITHIN:?}"))??;
-    Ok(Installed { cluster_api: !others.contains(CLUSTER_API) })
+    Ok(Installed { cluster_api: !others.contains(CLUSTER_API), others })
 }
 
 /// Whether a definition is Butler's, or one of Cluster API's that Butler has brought.

@@ -9,7 +9,7 @@ use butler_api::names::SYSTEM_NAMESPACE;
 use butler_api::steward::DataStore;
 use butler_api::steward::data_store::Driver;
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, Toleration};
 use kapi::Plane;
 use kube::api::PostParams;
 use kube::{Api, Client, ResourceExt};
@@ -29,11 +29,14 @@ use tokio::task::JoinSet;
 use crate::addresses::Addresses;
 use crate::data_dir::DataDir;
 use crate::embedded_store::EmbeddedStore;
+use crate::install::Installed;
 use crate::real::Real;
 use crate::shared_etcd;
 
 /// The node that this machine is.
 const NODE: &str = "local";
+/// Keeps pods from the node in a Kubernetes that has nodes of its own.
+const TAINT: &str = "butler.butlerlabs.dev/local";
 /// The version its node says it speaks.
 const VERSION: &str = "v1.34.4";
 
@@ -62,14 +65,17 @@ pub(crate) struct Settings<'a> {
     pub(crate) metrics: Metrics,
     /// Whether Deployments and the like are ours to run: a Kubernetes from outside does so itself.
     pub(crate) runs_workloads: bool,
-    /// Whether this machine stands in for Cluster API.
-    pub(crate) is_cluster_api: bool,
+    /// Which kinds are ours to stand in for.
+    pub(crate) installed: Installed,
 }
 
 /// Starts it all.
 pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>) -> Result<Machine> {
-    let Settings { data, addresses, real, leaf_lifetime, metrics, runs_workloads, is_cluster_api } = settings;
-    prepare(&client, addresses, real).await?;
+    let Settings { data, addresses, real, leaf_lifetime, metrics, runs_workloads, installed } = settings;
+    // Pods of others are not to come here: most of them would only be pretended to run.
+    let taint = (!runs_workloads).then_some(TAINT);
+    let tolerations: Vec<Toleration> = taint.into_iter().map(toleration).collect();
+    prepare(&client, addresses, real, &tolerations).await?;
     let clock: Clock = Arc::new(Timestamp::now);
     let watches = Watches::new(client.clone());
     let volumes = workloads::Settings { volumes_dir: data.path().join("volumes") };
@@ -82,6 +88,7 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
     let address = real.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |real| real.bridge().gateway());
     let balancing = network::Settings {
         load_balancers: addresses.load_balancers(),
+        only_labelled: (!runs_workloads).then_some(steward::names::NAME),
         pods: addresses.pods(),
         cluster_addresses: addresses.services(),
         node_address: Some(address),
@@ -90,6 +97,7 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
         node: NODE.to_owned(),
         address,
         pods: addresses.pods(),
+        taint: taint.map(str::to_owned),
         capacity: capacity(),
         version: VERSION.to_owned(),
         directory: data.path().join("pods"),
@@ -100,12 +108,13 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
     if real.is_none() {
         drivers = drivers.with(Driver::Embedded, Arc::new(EmbeddedStore { plane: plane.clone() }));
     }
-    let mut steward_settings = steward::Settings::default();
+    let mut steward_settings = steward::Settings { tolerations, ..steward::Settings::default() };
     steward_settings.leaf_lifetime = leaf_lifetime.unwrap_or(steward_settings.leaf_lifetime);
     let tenants = Tenants::new(&watches);
-    let data_centre = machines::Settings { hosts, ..machines::Settings::default() };
+    let data_centre = machines::Settings { hosts, others: installed.others, ..machines::Settings::default() };
     Ok(Machine {
-        _cluster_api: is_cluster_api
+        _cluster_api: installed
+            .cluster_api
             .then(|| cluster_api::start(&watches, &tenants, Arc::clone(&clock), metrics.clone())),
         _machines: machines::start(&watches, &tenants, Arc::clone(&clock), metrics.clone(), data_centre),
         _workloads: runs_workloads.then(|| workloads::start(&watches, Arc::clone(&clock), metrics.clone(), volumes)),
@@ -155,6 +164,15 @@ fn tenant_controllers(clock: &Clock, metrics: &Metrics, settings: &workloads::Se
     })
 }
 
+fn toleration(taint: &str) -> Toleration {
+    Toleration {
+        key: Some(taint.to_owned()),
+        operator: Some("Exists".to_owned()),
+        effect: Some("NoSchedule".to_owned()),
+        ..Toleration::default()
+    }
+}
+
 /// What the node offers: enough pods for thousands of control planes, which need next to nothing here.
 fn capacity() -> BTreeMap<String, String> {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -164,13 +182,18 @@ fn capacity() -> BTreeMap<String, String> {
 }
 
 /// The store of control planes that name none, and what it needs.
-async fn prepare(client: &Client, addresses: &Addresses, real: Option<&Real>) -> Result<()> {
+async fn prepare(
+    client: &Client,
+    addresses: &Addresses,
+    real: Option<&Real>,
+    tolerations: &[Toleration],
+) -> Result<()> {
     let spec = match real {
         Some(_) => {
             let namespaces: Api<Namespace> = Api::all(client.clone());
             let namespace = serde_json::from_value(json!({"metadata": {"name": SYSTEM_NAMESPACE}}))?;
             ensure(&namespaces, &namespace).await.with_context(|| format!("cannot make {SYSTEM_NAMESPACE}"))?;
-            shared_etcd::prepare(client, addresses).await.context("cannot make the shared etcd")?
+            shared_etcd::prepare(client, addresses, tolerations).await.context("cannot make the shared etcd")?
         }
         None => json!({"driver": "embedded", "endpoints": ["localhost:2379"]}),
     };

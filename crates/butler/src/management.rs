@@ -4,10 +4,11 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use k8s_openapi::api::core::v1::Namespace;
 use kapi::{Api, Plane};
 use kapi_store::Store;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::{Client, Config, ResourceExt};
 use runtime::Metrics;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -86,7 +87,18 @@ pub(crate) async fn outside(data: &DataDir, path: &Path) -> Result<Management> {
     let client = Client::try_from(config)?;
     let answer = client.apiserver_version().await;
     answer.with_context(|| format!("--kubeconfig: {server} does not answer as a Kubernetes API"))?;
-    write_secret(&data.outside(), &server)?;
+    let namespaces: kube::Api<Namespace> = kube::Api::all(client.clone());
+    let system = namespaces.get("kube-system").await.context("--kubeconfig: cannot read the namespace kube-system")?;
+    let identity = system.uid().context("--kubeconfig: the namespace kube-system has no uid")?;
+    let file = data.outside();
+    match file.exists().then(|| std::fs::read_to_string(&file)).transpose()? {
+        Some(begun) if begun.trim() != identity => bail!(
+            "{} was begun with another Kubernetes than {server}; go on with that one, or choose another --data-dir",
+            data.path().display()
+        ),
+        Some(_) => {}
+        None => write_secret(&file, &identity)?,
+    }
     Ok(Management { client, server, kubeconfig: path, serving: None })
 }
 

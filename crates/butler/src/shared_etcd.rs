@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use butler_api::names::SYSTEM_NAMESPACE;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{Secret, Service};
+use k8s_openapi::api::core::v1::{Secret, Service, Toleration};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use pki::{Authority, ClientProfile, Leaf, ServerProfile, Subject, SubjectAltNames, SystemKeys};
@@ -29,7 +29,7 @@ const LEAF_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 365);
 const QUOTA_BYTES: &str = "8589934592";
 
 /// Makes the etcd and its keys. Gives the spec of a DataStore for it.
-pub(crate) async fn prepare(client: &Client, addresses: &Addresses) -> Result<Value> {
+pub(crate) async fn prepare(client: &Client, addresses: &Addresses, tolerations: &[Toleration]) -> Result<Value> {
     // The first is that of the API itself.
     let address = addresses.services().hosts().nth(1).context("there is no address for a Service")?;
     let secrets: Api<Secret> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
@@ -43,7 +43,7 @@ pub(crate) async fn prepare(client: &Client, addresses: &Addresses) -> Result<Va
     let services: Api<Service> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     ensure(&services, &serde_json::from_value(service(address))?).await?;
     let sets: Api<StatefulSet> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    apply(&sets, NAME, stateful_set(address)).await?;
+    apply(&sets, NAME, stateful_set(address, tolerations)).await?;
     let named =
         |secret: &str, key: &str| json!({"secretReference": {"name": format!("{NAME}-{secret}"), "keyPath": key}});
     Ok(json!({
@@ -111,7 +111,7 @@ fn service(address: IpAddr) -> Value {
     })
 }
 
-fn stateful_set(address: IpAddr) -> Value {
+fn stateful_set(address: IpAddr, tolerations: &[Toleration]) -> Value {
     let args = [
         format!("--name={NAME}"),
         format!("--data-dir={DATA}/data"),
@@ -143,6 +143,7 @@ fn stateful_set(address: IpAddr) -> Value {
                 "spec": {
                     "automountServiceAccountToken": false,
                     "enableServiceLinks": false,
+                    "tolerations": tolerations,
                     "securityContext": {"runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532},
                     "containers": [{
                         "name": "etcd",

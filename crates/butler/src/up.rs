@@ -98,7 +98,7 @@ impl Up {
             leaf_lifetime: self.certificate_lifetime,
             metrics,
             runs_workloads: serving.is_some(),
-            is_cluster_api: installed.cluster_api,
+            installed,
         };
         let machine = match machine::start(&plane, client.clone(), settings).await {
             Ok(machine) => machine,

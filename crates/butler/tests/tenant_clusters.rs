@@ -151,7 +151,7 @@ async fn a_control_plane_on_machines_of_its_own_is_made_scaled_upgraded_and_remo
     // What was written before a power cut is there after it.
     let before: Vec<_> = platform.nodes("alone").await.iter().map(|node| node.uid()).collect();
     butler.kill();
-    let _butler = Butler::up(data.path());
+    let butler = Butler::up(data.path());
     let platform = Platform::on(data.path()).await;
     Box::pin(platform.ready("alone", 2)).await;
     let answered = async {
@@ -185,6 +185,11 @@ async fn a_control_plane_on_machines_of_its_own_is_made_scaled_upgraded_and_remo
     platform.clusters.delete("alone", &DeleteParams::default()).await.unwrap();
     Box::pin(platform.gone("alone")).await;
     Box::pin(platform.assert_no_trace("alone")).await;
+    butler.kill();
+    let store = kapi_store::Store::open(&data.path().join("store.redb")).unwrap();
+    let left = store.collections("etcd:machines:");
+    let left: Vec<_> = left.iter().filter(|kept| !kept.is_empty()).map(|kept| kept.name()).collect();
+    assert_eq!(left, Vec::<&std::sync::Arc<str>>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -91,6 +91,8 @@ pub mod finalizers {
     pub const KUBEADM_CONTROL_PLANE: &str = "kubeadm.controlplane.cluster.x-k8s.io";
     /// On the machines of this machine's own data centre.
     pub const LOCAL_MACHINE: &str = "local.butlerlabs.dev/machine";
+    /// On the infrastructure of clusters whose control plane the machines of this data centre carry.
+    pub const LOCAL_CLUSTER: &str = "local.butlerlabs.dev/cluster";
 }
 
 /// Secrets.

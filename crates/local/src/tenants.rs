@@ -9,8 +9,7 @@ use std::time::Duration;
 use capi::names::secrets;
 use k8s_openapi::api::core::v1::{Node, Pod, Secret};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::Client;
 use parking_lot::{Mutex, RwLock};
 use runtime::{Failure, Key, Retry, Watched, Watches};
 
@@ -162,14 +161,10 @@ async fn known<K: kube::Resource + Clone + 'static>(cluster: &Key, watched: &Wat
 }
 
 async fn client(kubeconfig: &[u8]) -> Result<Client, Failure> {
-    let unusable = |what: String| Failure::new(Retry::Backoff, "KubeconfigUnusable", what);
-    let text = std::str::from_utf8(kubeconfig).map_err(|error| unusable(error.to_string()))?;
-    let parsed: Kubeconfig = kernel::yaml::from_str(text).map_err(|error| unusable(error.to_string()))?;
-    let config = Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default()).await;
-    let mut config = config.map_err(|error| unusable(error.to_string()))?;
+    let mut config = runtime::config_of_secret(kubeconfig).await?;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.disable_compression = true;
-    Client::try_from(config).map_err(|error| unusable(error.to_string()))
+    Ok(Client::try_from(config)?)
 }
 
 #[cfg(test)]

@@ -63,8 +63,11 @@ where
     let mut since: Option<String> = None;
     let mut wait = FIRST_WAIT;
     let mut reader = Reader::<K> { listener, name: K::kind(&kind).into_owned(), unreadable: HashSet::new() };
+    // What was complained about: a refusal lasts until somebody changes permissions, and nobody reads it twice.
+    let mut refusals = BTreeSet::new();
     loop {
         let begun = Instant::now();
+        let was_watching = since.is_some();
         let outcome = match since.as_mut() {
             None => Box::pin(list(&client, &kind, &of, &mut reader)).await.map(|revision| {
                 since = Some(revision);
@@ -75,11 +78,20 @@ where
         match outcome {
             Ok(has_told) if has_told || begun.elapsed() >= SHORTEST => {
                 wait = FIRST_WAIT;
+                refusals.clear();
                 continue;
             }
             Ok(_) => {}
             Err(error) => {
-                tracing::debug!(kind = %K::kind(&kind), %error, "a watch is interrupted");
+                match refusal(&error) {
+                    Some(code) if refusals.insert(code) => {
+                        tracing::warn!(kind = %K::kind(&kind), %error, "this kind may not be watched; it is tried again");
+                    }
+                    _ => tracing::debug!(kind = %K::kind(&kind), %error, "a watch is interrupted"),
+                }
+                if was_watching && begun.elapsed() >= LONGEST_WAIT {
+                    wait = FIRST_WAIT;
+                }
                 if is_gone(&error) {
                     since = None;
                 }
@@ -266,6 +278,14 @@ fn lines(rest: &mut Vec<u8>, data: &[u8]) -> Vec<Vec<u8>> {
 /// Whether the history from where a watch was is gone.
 fn is_gone(error: &Error) -> bool {
     matches!(error, Error::Api(status) if status.code == 410)
+}
+
+/// The code of an answer that says who asks may not.
+fn refusal(error: &Error) -> Option<u16> {
+    match error {
+        Error::Api(status) if matches!(status.code, 401 | 403) => Some(status.code),
+        _ => None,
+    }
 }
 
 /// Whether the API knows no such kind.

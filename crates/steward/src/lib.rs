@@ -21,6 +21,7 @@ pub mod workload;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Toleration;
 use pki::{KeySource, SystemKeys};
 
 /// What the composition root decides.
@@ -30,6 +31,8 @@ pub struct Settings {
     pub namespace: String,
     /// The DataStore of control planes that name none.
     pub default_data_store: Option<String>,
+    /// What pods of control planes tolerate beside what their spec says.
+    pub tolerations: Vec<Toleration>,
     /// How long certificates are valid; they are renewed after two thirds of it.
     pub leaf_lifetime: SignedDuration,
     /// Tells the time.
@@ -51,6 +54,7 @@ impl Default for Settings {
         Self {
             namespace: butler_api::names::SYSTEM_NAMESPACE.to_owned(),
             default_data_store: Some("default".to_owned()),
+            tolerations: Vec::new(),
             leaf_lifetime: SignedDuration::from_hours(24 * 365),
             clock: Arc::new(Timestamp::now),
             keys: Arc::new(SystemKeys),

@@ -103,6 +103,7 @@ impl World {
             node: "here".into(),
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
             pods,
+            taint: None,
             capacity: BTreeMap::from([
                 ("cpu".into(), "100".into()),
                 ("memory".into(), "100Gi".into()),
@@ -113,8 +114,13 @@ impl World {
             bridge: None,
             backoff: Backoff::default(),
         };
-        let balancing =
-            network::Settings { load_balancers: net(64, 18), pods, cluster_addresses: net(0, 18), node_address: None };
+        let balancing = network::Settings {
+            load_balancers: net(64, 18),
+            pods,
+            cluster_addresses: net(0, 18),
+            node_address: None,
+            only_labelled: None,
+        };
         let volumes = workloads::Settings { volumes_dir: folder.path().join("volumes") };
         let parts = (
             workloads::start(&watches, Arc::clone(&clock), metrics.clone(), volumes),

@@ -7,10 +7,9 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod, Service};
 use kube::api::{DeleteParams, ListParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::NamespaceResourceScope;
-use kube::{Api, Client, Config, Resource, ResourceExt};
-use runtime::{Failure, Retry};
+use kube::{Api, Client, Resource, ResourceExt};
+use runtime::Failure;
 use serde::de::DeserializeOwned;
 
 /// On volumes that were made for a claim.
@@ -20,11 +19,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A client of the cluster. With a patience, an answer that takes longer is none; watches are silent for longer.
 pub(crate) async fn client(kubeconfig: &[u8], patience: Option<Duration>) -> Result<Client, Failure> {
-    let broken = || Failure::new(Retry::Backoff, "KubeconfigBroken", "the cluster's kubeconfig cannot be read");
-    let text = std::str::from_utf8(kubeconfig).map_err(|error| broken().caused_by(error))?;
-    let kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| broken().caused_by(error))?;
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    let mut config = config.map_err(|error| broken().caused_by(error))?;
+    let mut config = runtime::config_of_secret(kubeconfig).await?;
     (config.connect_timeout, config.read_timeout) = (Some(PATIENCE), patience);
     Client::try_from(config).map_err(Into::into)
 }

@@ -66,6 +66,8 @@ pub struct Settings {
     pub address: IpAddr,
     /// The addresses of pods.
     pub pods: PodAddresses,
+    /// What keeps pods away that do not tolerate it; nothing where all pods are welcome.
+    pub taint: Option<String>,
     /// What the node says it can take, such as `cpu` and `pods`.
     pub capacity: BTreeMap<String, String>,
     /// The version of Kubernetes the node says it speaks.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::api::core::v1::{Node, NodeAddress, NodeCondition, NodeSpec, NodeStatus, NodeSystemInfo};
+use k8s_openapi::api::core::v1::{Node, NodeAddress, NodeCondition, NodeSpec, NodeStatus, NodeSystemInfo, Taint};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, OwnerReference, Time};
 use kube::api::{ObjectMeta, Patch, PatchParams};
@@ -74,7 +74,14 @@ fn desired(settings: &Settings) -> Node {
             labels: Some(BTreeMap::from(labels)),
             ..ObjectMeta::default()
         },
-        spec: Some(NodeSpec { provider_id: Some(format!("butler://{}", settings.node)), ..NodeSpec::default() }),
+        spec: Some(NodeSpec {
+            provider_id: Some(format!("butler://{}", settings.node)),
+            taints: settings
+                .taint
+                .clone()
+                .map(|key| vec![Taint { key, effect: "NoSchedule".to_owned(), ..Taint::default() }]),
+            ..NodeSpec::default()
+        }),
         status: None,
     }
 }

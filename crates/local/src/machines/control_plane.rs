@@ -113,7 +113,7 @@ impl ControlPlanes {
         let identity = identity(&keys, &endpoint.host, (self.clock)())?;
         let options = self.options(&keys, cluster, port, version)?;
         let listener = self.listener(port)?;
-        let api = hosts.plane.api(&name(cluster), options).await;
+        let api = hosts.plane.api(&name(&cluster.uid().unwrap_or_default()), options).await;
         let api = api.map_err(|error| failed("the API cannot be opened").caused_by(error))?;
         let client = administrator(&api);
         let (served, stop) = (api.clone(), std::future::pending());
@@ -177,16 +177,17 @@ impl ControlPlanes {
     }
 
     /// Removes all data of a cluster that goes.
-    pub(super) async fn forget(&self, cluster: &Cluster) -> Result<(), Failure> {
+    pub(super) async fn forget(&self, cluster: &Key, uid: &str) -> Result<(), Failure> {
         let Some(hosts) = &self.hosts else { return Ok(()) };
-        let gone = hosts.plane.destroy(&name(cluster)).await;
+        self.running.lock().await.remove(cluster);
+        let gone = hosts.plane.destroy(&name(uid)).await;
         gone.map_err(|error| failed("the data of the control plane cannot be removed").caused_by(error))
     }
 }
 
 /// The name of a cluster's API in the store. No other cluster has it, not even one of the same name later.
-fn name(cluster: &Cluster) -> String {
-    logical_api(&format!("machines/{}", cluster.uid().unwrap_or_default()))
+fn name(uid: &str) -> String {
+    logical_api(&format!("machines/{uid}"))
 }
 
 fn identity(keys: &ClusterPki, host: &str, now: Timestamp) -> Result<Identity, Failure> {

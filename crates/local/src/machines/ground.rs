@@ -6,6 +6,7 @@ use capi::controlplane::KubeadmControlPlane;
 use capi::core::Cluster;
 use capi::infrastructure::Provisioned;
 use capi::names::annotations::MANAGED_BY;
+use capi::names::finalizers::LOCAL_CLUSTER;
 use kube::{Resource, ResourceExt};
 use runtime::{Failure, Key, Next, Queue, Reconcile, Watched, Watches};
 use serde_json::json;
@@ -13,7 +14,7 @@ use serde_json::json;
 use super::MANAGER;
 use super::control_plane::ControlPlanes;
 use super::providers::ClusterKind;
-use crate::cluster_api::world::{is_leaving, is_paused};
+use crate::cluster_api::world::{held, is_held, is_leaving, is_paused, released};
 use crate::controller::Controller;
 use crate::objects::Objects;
 
@@ -28,6 +29,20 @@ impl<K: ClusterKind> Grounds<K> {
     pub(super) fn new(watches: &Watches, planes: Arc<ControlPlanes>) -> Self {
         Self { objects: Objects::watch(watches, MANAGER), clusters: watches.of(), planes }
     }
+
+    /// Lets an object go. The data of a control plane goes with it, unless its cluster stays.
+    async fn release(&self, object: &Arc<K>, cluster: Option<&Cluster>) -> Result<Next, Failure> {
+        if !is_held(&**object, LOCAL_CLUSTER) {
+            return Ok(Next::Rest);
+        }
+        if cluster.is_none_or(is_leaving)
+            && let Some((key, uid)) = owner(&**object)
+        {
+            self.planes.forget(&key, &uid).await?;
+        }
+        let change = json!({"metadata": {"finalizers": released(&**object, LOCAL_CLUSTER)}});
+        self.objects.patch(object, change).await.map(|_| Next::Rest)
+    }
 }
 
 impl<K: ClusterKind> Reconcile for Grounds<K> {
@@ -38,11 +53,19 @@ impl<K: ClusterKind> Reconcile for Grounds<K> {
             endpoint(&*object).into_iter().for_each(|(_, port)| self.planes.give_back(port));
         }
         let is_others = object.annotations().contains_key(MANAGED_BY);
-        if is_others || is_leaving(&*object) || is_paused(&*object, cluster.as_deref()) {
+        if is_others || is_paused(&*object, cluster.as_deref()) {
             return Ok(Next::Rest);
         }
+        if is_leaving(&*object) {
+            return self.release(&object, cluster.as_deref()).await;
+        }
+        let carries_itself = cluster.is_some_and(|cluster| carries_itself(&cluster));
+        if carries_itself && !is_held(&*object, LOCAL_CLUSTER) {
+            let change = json!({"metadata": {"finalizers": held(&*object, LOCAL_CLUSTER)}});
+            return self.objects.patch(&object, change).await.map(|_| Next::Rest);
+        }
         // Machines that carry their control plane are found by an address of the data centre.
-        if cluster.is_some_and(|cluster| carries_itself(&cluster))
+        if carries_itself
             && endpoint(&*object).is_none()
             && let Some((host, port)) = self.planes.reserve()?
         {
@@ -59,6 +82,13 @@ impl<K: ClusterKind> Reconcile for Grounds<K> {
         }
         Ok(Next::Rest)
     }
+}
+
+/// The Cluster that an object belongs to, and its uid, which it is known by when it is gone.
+fn owner<K: ClusterKind>(object: &K) -> Option<(Key, String)> {
+    let key = Key::of_controller::<Cluster>(object)?;
+    let owner = object.owner_references().iter().find(|owner| owner.controller == Some(true))?;
+    Some((key, owner.uid.clone()))
 }
 
 fn carries_itself(cluster: &Cluster) -> bool {

@@ -98,8 +98,9 @@ impl<K: MachineKind> Machines<K> {
         Self { objects, centre: Arc::clone(centre) }
     }
 
-    pub(super) async fn synced(&self) {
-        self.objects.synced().await;
+    /// Waits until all that are there are known; there are none of a kind that nobody serves.
+    pub(super) async fn known(&self) {
+        self.objects.is_served().await;
     }
 
     fn belonging(&self, object: &K) -> Belonging {
@@ -169,7 +170,7 @@ impl<K: MachineKind> Machines<K> {
             Step::Stop => {
                 let namespace = object.namespace().unwrap_or_default();
                 centre.kubelets.stop(&namespace, &name, object.provider_id().unwrap_or_default());
-                self.put_down(belonging).await?;
+                self.put_down(belonging).await;
                 Ok(object)
             }
             Step::Leave => {
@@ -189,21 +190,12 @@ impl<K: MachineKind> Machines<K> {
         self.centre.planes.carry(cluster, name, carried, &version).await
     }
 
-    /// Ends what a machine carried. The last one of a cluster that goes takes its data along.
-    async fn put_down(&self, belonging: &Belonging) -> Result<(), Failure> {
-        let Some((cluster, owner)) = belonging.cluster.as_ref().zip(belonging.owner.as_ref()) else { return Ok(()) };
-        if !owner.labels().contains_key(labels::CONTROL_PLANE) {
-            return Ok(());
+    /// Ends what a machine carried.
+    async fn put_down(&self, belonging: &Belonging) {
+        let Some((cluster, owner)) = belonging.cluster.as_ref().zip(belonging.owner.as_ref()) else { return };
+        if owner.labels().contains_key(labels::CONTROL_PLANE) {
+            self.centre.planes.stop(&Key::of(&**cluster), &owner.name_any()).await;
         }
-        let (planes, key) = (&self.centre.planes, Key::of(&**cluster));
-        planes.stop(&key, &owner.name_any()).await;
-        let others = self.centre.owners.in_namespace(&key.namespace);
-        let is_last = !others.iter().any(|other| {
-            other.spec.cluster_name == key.name
-                && other.labels().contains_key(labels::CONTROL_PLANE)
-                && other.uid() != owner.uid()
-        });
-        if is_last && is_leaving(&**cluster) { planes.forget(cluster).await } else { Ok(()) }
     }
 
     /// Removes the Node of a machine whose join was cut short. A tenant that does not answer is not asked forever.

@@ -26,6 +26,7 @@ mod plan;
 mod pods;
 mod providers;
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +34,9 @@ use std::time::Duration;
 use capi::infrastructure::{
     HarvesterCluster, HarvesterMachine, LocalCluster, LocalMachine, NutanixCluster, NutanixMachine,
 };
+use futures::future::OptionFuture;
 use ipnet::{IpNet, Ipv4Net};
+use kube::Resource;
 use runtime::{Clock, Metrics, Watches};
 use tokio::task::AbortHandle;
 
@@ -44,6 +47,7 @@ use ground::Grounds;
 use kubelets::Kubelets;
 use machine::{DataCentre, Machines};
 pub use plan::Fault;
+use providers::{ClusterKind, MachineKind};
 
 /// Who writes, as managedFields name it.
 const MANAGER: &str = "butler-machines";
@@ -62,6 +66,8 @@ pub struct Settings {
     pub faults: Faults,
     /// What control planes run on that machines carry; nothing where they cannot.
     pub hosts: Option<Hosts>,
+    /// The names of definitions whose machines and clusters somebody else makes.
+    pub others: BTreeSet<String>,
     /// How often each node says that it is alive. Nodes count as lost after 40 s of silence.
     pub renew_every: Duration,
 }
@@ -82,7 +88,8 @@ impl Default for Settings {
         // Addresses between a provider and its customers, which nobody routes: never those of anything real.
         let addresses = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(100, 64, 0, 0), 10));
         let renew_every = Duration::from_secs(15);
-        Self { addresses, delays: Delays::default(), faults: Arc::new(|_| None), hosts: None, renew_every }
+        let (delays, faults) = (Delays::default(), Arc::new(|_: &str| None));
+        Self { addresses, delays, faults, hosts: None, others: BTreeSet::new(), renew_every }
     }
 }
 
@@ -105,26 +112,70 @@ pub fn start(
     metrics: Metrics,
     settings: Settings,
 ) -> SimulatedMachines {
+    let others = settings.others.clone();
     let kubelets = Kubelets::new(tenants.clone(), Arc::clone(&clock), metrics.clone(), &settings);
     let centre = Arc::new(DataCentre::new(watches, tenants.clone(), clock, kubelets.clone(), settings));
-    SimulatedMachines { task: tokio::spawn(run(watches.clone(), centre, kubelets, metrics)).abort_handle() }
+    SimulatedMachines { task: tokio::spawn(run(watches.clone(), centre, kubelets, metrics, others)).abort_handle() }
 }
 
-async fn run(watches: Watches, centre: Arc<DataCentre>, kubelets: Kubelets, metrics: Metrics) {
-    let machines = (
-        Machines::<LocalMachine>::new(&watches, &centre),
-        Machines::<HarvesterMachine>::new(&watches, &centre),
-        Machines::<NutanixMachine>::new(&watches, &centre),
-    );
+async fn run(
+    watches: Watches,
+    centre: Arc<DataCentre>,
+    kubelets: Kubelets,
+    metrics: Metrics,
+    others: BTreeSet<String>,
+) {
+    let local = Provider::<LocalCluster, LocalMachine>::new(&watches, &centre);
+    let harvester = Provider::<HarvesterCluster, HarvesterMachine>::unless_others(&watches, &centre, &others);
+    let nutanix = Provider::<NutanixCluster, NutanixMachine>::unless_others(&watches, &centre, &others);
     // An address is given only when all that are taken are known.
-    tokio::join!(machines.0.synced(), machines.1.synced(), machines.2.synced(), centre.synced());
+    tokio::join!(
+        local.machines.known(),
+        OptionFuture::from(harvester.as_ref().map(|provider| provider.machines.known())),
+        OptionFuture::from(nutanix.as_ref().map(|provider| provider.machines.known())),
+        centre.synced(),
+    );
     tokio::join!(
         kubelets.keep_alive(),
-        serve(Grounds::<LocalCluster>::new(&watches, centre.planes()), &metrics),
-        serve(Grounds::<HarvesterCluster>::new(&watches, centre.planes()), &metrics),
-        serve(Grounds::<NutanixCluster>::new(&watches, centre.planes()), &metrics),
-        serve(machines.0, &metrics),
-        serve(machines.1, &metrics),
-        serve(machines.2, &metrics),
+        local.serve(&metrics),
+        OptionFuture::from(harvester.map(|provider| provider.serve(&metrics))),
+        OptionFuture::from(nutanix.map(|provider| provider.serve(&metrics))),
     );
+}
+
+/// The two controllers of one infrastructure.
+struct Provider<C, M> {
+    grounds: Grounds<C>,
+    machines: Machines<M>,
+}
+
+impl<C: ClusterKind, M: MachineKind> Provider<C, M> {
+    fn new(watches: &Watches, centre: &Arc<DataCentre>) -> Self {
+        Self { grounds: Grounds::new(watches, centre.planes()), machines: Machines::new(watches, centre) }
+    }
+
+    /// Nothing for an infrastructure whose machines are real.
+    fn unless_others(watches: &Watches, centre: &Arc<DataCentre>, others: &BTreeSet<String>) -> Option<Self> {
+        (!is_others::<C>(others) && !is_others::<M>(others)).then(|| Self::new(watches, centre))
+    }
+
+    async fn serve(self, metrics: &Metrics) {
+        tokio::join!(serve(self.grounds, metrics), serve(self.machines, metrics));
+    }
+}
+
+fn is_others<K: Resource<DynamicType = ()>>(others: &BTreeSet<String>) -> bool {
+    others.contains(&format!("{}.{}", K::plural(&()), K::group(&())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_infrastructure_of_others_is_left_to_them() {
+        let others = BTreeSet::from(["harvestermachines.infrastructure.cluster.x-k8s.io".to_owned()]);
+        assert!(is_others::<HarvesterMachine>(&others));
+        assert!(!is_others::<HarvesterCluster>(&others) && !is_others::<NutanixMachine>(&others));
+    }
 }

@@ -27,6 +27,8 @@ pub(super) struct Addresses {
 
 struct Shared {
     pool: Mutex<Pool>,
+    /// The label of the Services that are looked at, if not all are.
+    only_labelled: Option<&'static str>,
     /// Services that wait for an address to come free.
     refused: Mutex<BTreeSet<Key>>,
     queue: Queue,
@@ -34,11 +36,16 @@ struct Shared {
 
 impl Addresses {
     /// The controller, and the queue of what it has to look at.
-    pub(super) fn new(watches: &Watches, clock: Clock, range: IpNet) -> (Self, Queue) {
+    pub(super) fn new(
+        watches: &Watches,
+        clock: Clock,
+        range: IpNet,
+        only_labelled: Option<&'static str>,
+    ) -> (Self, Queue) {
         let services = watches.of::<Service>();
         let queue = Queue::default();
-        let shared =
-            Arc::new(Shared { pool: Mutex::new(Pool::new(range)), refused: Mutex::default(), queue: queue.clone() });
+        let pool = Mutex::new(Pool::new(range));
+        let shared = Arc::new(Shared { pool, only_labelled, refused: Mutex::default(), queue: queue.clone() });
         let observing = Arc::clone(&shared);
         services.on_change(move |before, after| observing.changed(before.map(|s| &**s), after.map(|s| &**s)));
         let client = watches.client().clone();
@@ -49,7 +56,9 @@ impl Addresses {
 
 impl Shared {
     fn changed(&self, before: Option<&Service>, after: Option<&Service>) {
-        match (before, after) {
+        let is_looked_at =
+            |service: &&Service| self.only_labelled.is_none_or(|label| service.labels().contains_key(label));
+        match (before.filter(is_looked_at), after.filter(is_looked_at)) {
             (_, Some(service)) => {
                 if let Some(address) = stored_address(service) {
                     self.pool.lock().hold(address, &service.uid().unwrap_or_default());
@@ -105,5 +114,33 @@ impl Reconcile for Addresses {
             }
         }
         Ok(Next::Rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn services_without_the_label_are_left_alone() {
+        let balancer = |labels: serde_json::Value, ingress: serde_json::Value| -> Service {
+            serde_json::from_value(json!({
+                "metadata": {"name": "s", "namespace": "n", "uid": "1", "labels": labels},
+                "spec": {"type": "LoadBalancer"}, "status": {"loadBalancer": {"ingress": ingress}},
+            }))
+            .unwrap()
+        };
+        for (only_labelled, labels, expected) in
+            [(None, json!({}), 1), (Some("ours"), json!({}), 0), (Some("ours"), json!({"ours": "a"}), 1)]
+        {
+            for ingress in [json!([]), json!([{"ip": "192.0.2.1"}])] {
+                let pool = Mutex::new(Pool::new("127.80.0.0/16".parse().unwrap()));
+                let shared = Shared { pool, only_labelled, refused: Mutex::default(), queue: Queue::default() };
+                shared.changed(None, Some(&balancer(labels.clone(), ingress.clone())));
+                assert_eq!(shared.queue.depth(), expected, "{only_labelled:?} {labels} {ingress}");
+            }
+        }
     }
 }

@@ -88,6 +88,7 @@ mod tests {
             cluster_addresses: "127.96.0.0/16".parse().unwrap(),
             pods: PodAddresses { told: "10.112.0.0/12".parse().unwrap(), bound: "127.112.0.0/12".parse().unwrap() },
             node_address: Some("127.0.0.1".parse().unwrap()),
+            only_labelled: None,
         };
         let found = listeners(&serde_json::from_value(service).unwrap(), slices, &settings);
         let text = |(at, to): (SocketAddr, Vec<SocketAddr>)| {

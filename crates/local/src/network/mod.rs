@@ -28,6 +28,8 @@ use crate::PodAddresses;
 pub struct Settings {
     /// The addresses of load balancers.
     pub load_balancers: IpNet,
+    /// The label of the Services that get such an address, where others have somebody else who gives them theirs.
+    pub only_labelled: Option<&'static str>,
     /// Where pods are reached.
     pub pods: PodAddresses,
     /// The addresses of Services that this machine has beside loopback; others belong to somebody else's network.
@@ -51,7 +53,8 @@ const BY: &str = "butler-network";
 pub fn start(watches: &Watches, clock: Clock, metrics: &Metrics, settings: Settings) -> Network {
     raise_open_files();
     let mut tasks = JoinSet::new();
-    let (addresses, queue) = Addresses::new(watches, Arc::clone(&clock), settings.load_balancers);
+    let (addresses, queue) =
+        Addresses::new(watches, Arc::clone(&clock), settings.load_balancers, settings.only_labelled);
     let (synced, kept) = (watches.clone(), metrics.clone());
     tasks.spawn(async move {
         synced.synced().await;

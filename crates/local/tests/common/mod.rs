@@ -55,6 +55,7 @@ impl Machine {
             pods,
             cluster_addresses: range([127, 150]),
             node_address: None,
+            only_labelled: None,
         };
         Self::with(network, range([127, 200]), None).await
     }
@@ -64,8 +65,13 @@ impl Machine {
         let (pods, services, balancers) = (range([10, 100]), range([10, 150]), range([10, 200]));
         let pods = PodAddresses::direct(pods);
         let bridge = Bridge::up(&bridge_name(name), pods.told, &[services, balancers]).await.unwrap();
-        let network =
-            network::Settings { load_balancers: balancers, pods, cluster_addresses: services, node_address: None };
+        let network = network::Settings {
+            load_balancers: balancers,
+            pods,
+            cluster_addresses: services,
+            node_address: None,
+            only_labelled: None,
+        };
         Self::with(network, services, Some(Arc::new(bridge))).await
     }
 
@@ -91,6 +97,7 @@ impl Machine {
             node: NODE.into(),
             address: bridge.as_ref().map_or(IpAddr::from([127, 0, 0, 1]), |bridge| bridge.gateway()),
             pods: network.pods,
+            taint: None,
             capacity: BTreeMap::from([("pods".to_owned(), "110".to_owned())]),
             version: "v1.34.4".into(),
             directory: directory.path().to_owned(),

@@ -233,6 +233,7 @@ impl TenantController {
             usage: self.usages.of(&uid),
             node_addresses: self.node_addresses(),
             platform_resources: config.and_then(|config| config.spec.default_control_plane_resources.clone()),
+            tolerations: self.settings.tolerations.clone(),
             leaf_lifetime: self.settings.leaf_lifetime,
             now: self.settings.now(),
             tenant,

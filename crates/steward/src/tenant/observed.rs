@@ -8,7 +8,7 @@ use butler_api::steward::TenantControlPlane;
 use butler_api::steward::data_store::Driver as StoreKind;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
-use k8s_openapi::api::core::v1::{Pod, Secret, Service};
+use k8s_openapi::api::core::v1::{Pod, Secret, Service, Toleration};
 use k8s_openapi::api::networking::v1::Ingress;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -48,6 +48,8 @@ pub struct Observed {
     pub node_addresses: Vec<String>,
     /// What the platform gives the parts of a control plane.
     pub platform_resources: Option<ControlPlaneResources>,
+    /// What its pods tolerate beside what its spec says.
+    pub tolerations: Vec<Toleration>,
     /// How long leaves are valid.
     pub leaf_lifetime: SignedDuration,
     /// The time.

@@ -215,6 +215,7 @@ pub fn plan(observed: &Observed) -> Plan {
         spec: &observed.tenant.spec,
         version,
         platform_resources: observed.platform_resources.as_ref(),
+        tolerations: &observed.tolerations,
         advertised: endpoint.advertised,
         place: observed.place(),
         store: connection,

@@ -126,6 +126,7 @@ pub fn stateful_set(wanted: &Wanted<'_>, etcd: &DedicatedEtcd) -> Result<Statefu
                 "spec": {
                     "automountServiceAccountToken": false,
                     "enableServiceLinks": false,
+                    "tolerations": (!wanted.tolerations.is_empty()).then_some(wanted.tolerations),
                     "securityContext": {
                         "runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532,
                         "seccompProfile": {"type": "RuntimeDefault"},

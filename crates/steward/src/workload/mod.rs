@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use butler_api::shared::ControlPlaneResources;
 use butler_api::steward::TenantControlPlaneSpec;
+use k8s_openapi::api::core::v1::Toleration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kernel::version::Version;
 
@@ -41,6 +42,8 @@ pub struct Wanted<'a> {
     pub version: Version,
     /// What the platform gives the parts of a control plane when the user does not say.
     pub platform_resources: Option<&'a ControlPlaneResources>,
+    /// What its pods tolerate beside what the user said.
+    pub tolerations: &'a [Toleration],
     /// The address the tenant's Services are told.
     pub advertised: String,
     /// Its place in the store.

@@ -39,6 +39,8 @@ pub fn deployment(wanted: &Wanted<'_>) -> Result<Deployment, RenderError> {
     let programs = programs(wanted)?.into_iter().map(|program| container(wanted, program));
     let containers = programs.chain(konnectivity::container(wanted)?);
     let extra = |list: &[Raw]| list.iter().map(|raw| Value::Object(raw.0.clone())).collect::<Vec<_>>();
+    let platform = wanted.tolerations.iter().map(|toleration| json!(toleration));
+    let tolerations: Vec<Value> = extra(&spec.tolerations).into_iter().chain(platform).collect();
     let labels = |component: &str, extra: &Option<Metadata>| {
         let mut labels = names::labels(wanted.name, component);
         labels.extend(extra.clone().unwrap_or_default().labels);
@@ -65,7 +67,7 @@ pub fn deployment(wanted: &Wanted<'_>) -> Result<Deployment, RenderError> {
         "initContainers": extra(&spec.additional_init_containers),
         "containers": containers.chain(extra(&spec.additional_containers)).collect::<Vec<_>>(),
         "volumes": volumes(wanted).into_iter().chain(extra(&spec.additional_volumes)).collect::<Vec<_>>(),
-        "tolerations": extra(&spec.tolerations),
+        "tolerations": tolerations,
         "topologySpreadConstraints": match spec.topology_spread_constraints.as_slice() {
             [] if wanted.replicas() > 1 => spread(wanted),
             given => given.iter().map(|raw| with_selector(raw, wanted)).collect(),

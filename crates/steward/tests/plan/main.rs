@@ -10,6 +10,7 @@ mod world;
 use std::sync::Arc;
 
 use butler_api::steward::tenant_control_plane::ControlPlaneState;
+use k8s_openapi::api::core::v1::Toleration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
 use steward::credentials::Root;
@@ -30,6 +31,21 @@ fn it_becomes_ready_once_it_has_an_address_and_pods() {
         assert_eq!(world.reasons(), Vec::<String>::new());
         // Two thirds of a year, counted from five minutes ago.
         assert_eq!(status.next_renewal.unwrap().0.to_string(), "2026-09-01T07:58:20Z");
+    }
+}
+
+#[test]
+fn its_pods_tolerate_what_the_platform_says() {
+    let local = Toleration { key: Some("local".to_owned()), ..Toleration::default() };
+    for expected in [vec![], vec![local]] {
+        let mut world = World::new(with_etcd());
+        world.observed.tolerations.clone_from(&expected);
+        world.make_ready();
+        let members = world.observed.etcd.stateful_set.as_ref().unwrap().spec.as_ref().unwrap();
+        let servers = world.observed.deployment.as_ref().unwrap().spec.as_ref().unwrap();
+        for template in [&members.template, &servers.template] {
+            assert_eq!(template.spec.as_ref().unwrap().tolerations.clone().unwrap_or_default(), expected);
+        }
     }
 }
 

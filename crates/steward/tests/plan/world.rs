@@ -69,6 +69,7 @@ impl World {
             usage: None,
             node_addresses: vec!["192.0.2.7".into()],
             platform_resources: None,
+            tolerations: Vec::new(),
             leaf_lifetime: SignedDuration::from_hours(24 * 365),
             now: at("2026-01-01T00:00:00Z"),
         };

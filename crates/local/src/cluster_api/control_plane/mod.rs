@@ -13,7 +13,7 @@ use capi::names::annotations::CONTROL_PLANE_TEMPLATE;
 use capi::names::{finalizers::KUBEADM_CONTROL_PLANE, labels, secrets};
 use kube::core::ObjectMeta;
 use kube::{Resource, ResourceExt};
-use runtime::{Failure, Key, Next, Queue, Reconcile, Retry};
+use runtime::{Failure, Key, Next, Queue, Reconcile};
 use serde_json::json;
 
 use super::set::of_template;
@@ -80,14 +80,9 @@ impl ControlPlanes {
 
     async fn write_keys(&self, observed: &Observed) -> Result<(), Failure> {
         let Some(cluster) = &observed.cluster else { return Ok(()) };
-        let made = keys::generate(&observed.plane, cluster, observed.now).map_err(|error| {
-            Failure::new(Retry::Backoff, "NoKeys", "the keys of the cluster cannot be made").caused_by(error)
-        })?;
-        for secret in made {
-            // What was left half made has other keys: all of them are one set.
-            if let Some(known) = self.world.secrets.get(&Key::of(&secret)) {
-                self.world.secrets.delete(&known, None).await?;
-            }
+        let namespace = observed.plane.namespace().unwrap_or_default();
+        let stored = |name: &str| self.world.secrets.get(&Key::new(&namespace, name));
+        for secret in keys::missing(&observed.plane, cluster, stored, plan::is_new(observed), observed.now)? {
             self.world.secrets.create(&secret).await?;
         }
         Ok(())

@@ -148,6 +148,11 @@ fn surge(plane: &KubeadmControlPlane) -> bool {
     !is_none || plane.spec.replicas <= 1
 }
 
+/// Whether nothing can have been given its keys yet.
+pub(super) fn is_new(observed: &Observed) -> bool {
+    !has_begun(observed) && observed.machines.is_empty()
+}
+
 fn has_begun(observed: &Observed) -> bool {
     observed.plane.status.as_ref().is_some_and(|status| status.initialized)
 }

@@ -71,8 +71,8 @@ impl Machines {
         let ready = cluster.filter(|cluster| cluster.is_control_plane_initialized());
         let Some((cluster, provider_id)) = ready.zip(machine.spec.provider_id.as_ref()) else { return Ok(None) };
         match self.world.tenants.node(&Key::of(cluster), provider_id).await {
-            // A machine goes whether its cluster can be reached or not.
-            Err(_) if is_leaving(machine) => Ok(None),
+            // In the end a machine goes whether its cluster can be reached or not.
+            Err(_) if is_leaving(machine) && !removal::must_find_node(machine, cluster, self.world.now()) => Ok(None),
             found => found,
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use capi::Condition;
-use capi::core::MachineDeletion;
+use capi::core::{Cluster, Machine, MachineDeletion};
 use capi::names::{annotations, conditions};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
@@ -17,6 +17,9 @@ use crate::cluster_api::world::is_leaving;
 
 /// How long removing a Node is tried where nothing else is said.
 const NODE_DELETION: SignedDuration = SignedDuration::from_secs(10);
+
+/// How long a cluster that does not answer is asked for a node, where nothing else is said.
+const UNREACHABLE: SignedDuration = SignedDuration::from_mins(2);
 
 /// How far a machine is on its way out.
 #[derive(Debug)]
@@ -39,13 +42,15 @@ pub(super) fn stage(observed: &Observed) -> Stage {
     if is_ending {
         return Stage::Ending;
     }
-    if let Some(node) = observed.node.as_ref().filter(|_| cluster_stays(observed) && observed.infrastructure.is_some())
-    {
-        let hooks = hooks(observed, annotations::PRE_DRAIN_HOOK);
+    let goes_alone = cluster_stays(observed) && observed.infrastructure.is_some();
+    let holding = hooks(observed, annotations::PRE_DRAIN_HOOK);
+    if goes_alone && !holding.is_empty() {
+        return Stage::HeldBeforeDrain(holding);
+    }
+    if let Some(node) = observed.node.as_ref().filter(|_| goes_alone) {
         let volumes = attached(node);
         match () {
-            () if !hooks.is_empty() => return Stage::HeldBeforeDrain(hooks),
-            () if must_drain(observed) => return Stage::Draining(Arc::clone(node)),
+            () if must_drain(&observed.machine, observed.now) => return Stage::Draining(Arc::clone(node)),
             () if must_wait_for_volumes(observed) && is_reachable(node) && !volumes.is_empty() => {
                 return Stage::Detaching(volumes);
             }
@@ -178,14 +183,21 @@ fn attached(node: &Node) -> Vec<String> {
     volumes.map(|volume| volume.name.clone()).collect()
 }
 
-fn must_drain(observed: &Observed) -> bool {
-    let machine = &observed.machine;
+/// Whether a machine waits for its cluster to answer: it has a node to be emptied, and time is not over.
+pub(super) fn must_find_node(machine: &Machine, cluster: &Cluster, now: Timestamp) -> bool {
+    let has_node = machine.status.as_ref().is_some_and(|status| status.node_ref.is_some());
+    let limit = duration(machine.spec.node_drain_timeout.as_deref()).filter(|limit| !limit.is_zero());
+    let asked = machine.metadata.deletion_timestamp.as_ref().map_or(now, |time| time.0);
+    has_node && !is_leaving(cluster) && must_drain(machine, now) && later(asked, limit.unwrap_or(UNREACHABLE)) > now
+}
+
+fn must_drain(machine: &Machine, now: Timestamp) -> bool {
     let status = machine.status.clone().unwrap_or_default();
     let begun = status.deletion.as_ref().and_then(|deletion| deletion.node_drain_start_time.as_ref());
     let is_done = Condition::holds(&status.conditions, conditions::DRAINING_SUCCEEDED);
     !machine.annotations().contains_key(annotations::EXCLUDE_NODE_DRAINING)
         && !is_done
-        && !is_over(begun, machine.spec.node_drain_timeout.as_deref(), observed.now)
+        && !is_over(begun, machine.spec.node_drain_timeout.as_deref(), now)
 }
 
 fn must_wait_for_volumes(observed: &Observed) -> bool {
@@ -199,4 +211,43 @@ fn must_wait_for_volumes(observed: &Observed) -> bool {
 fn is_over(begun: Option<&Time>, limit: Option<&str>, now: Timestamp) -> bool {
     let limit = duration(limit).filter(|limit| !limit.is_zero());
     begun.zip(limit).is_some_and(|(begun, limit)| later(begun.0, limit) <= now)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_node_is_looked_for_as_long_as_emptying_it_may_take() {
+        let told = |leaving: bool| {
+            let mut cluster: Cluster = serde_json::from_value(json!({
+                "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Cluster", "metadata": {"name": "c"}, "spec": {},
+            }))
+            .unwrap();
+            cluster.metadata.deletion_timestamp = leaving.then_some(Time(Timestamp::UNIX_EPOCH));
+            cluster
+        };
+        let drained = json!([{"type": conditions::DRAINING_SUCCEEDED, "status": "True"}]);
+        for (why, node, limit, conditions, leaving, seconds, expected) in [
+            ("soon", true, None, json!([]), false, 119, true),
+            ("too late", true, None, json!([]), false, 120, false),
+            ("a limit", true, Some("5m"), json!([]), false, 299, true),
+            ("after its limit", true, Some("5m"), json!([]), false, 300, false),
+            ("no node", false, None, json!([]), false, 1, false),
+            ("it is empty", true, None, drained, false, 1, false),
+            ("all go", true, None, json!([]), true, 1, false),
+        ] {
+            let machine: Machine = serde_json::from_value(json!({
+                "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine",
+                "metadata": {"name": "m", "deletionTimestamp": "1970-01-01T00:00:00Z"},
+                "spec": {"clusterName": "c", "infrastructureRef": {}, "nodeDrainTimeout": limit},
+                "status": {"nodeRef": node.then(|| json!({"name": "m"})), "conditions": conditions},
+            }))
+            .unwrap();
+            let now = Timestamp::from_second(seconds).unwrap();
+            assert_eq!(must_find_node(&machine, &told(leaving), now), expected, "{why}");
+        }
+    }
 }
