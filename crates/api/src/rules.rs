@@ -48,7 +48,9 @@ pub fn immutable(field: &str, way_out: &str) -> Rules {
 /// On an object: these optional fields stay set once they are.
 pub fn kept(fields: &[&str], way_out: &str) -> Rules {
     let one = |field: &&str| {
-        rule(format!("!has(oldSelf.{field}) || has(self.{field})"), format!("{field} cannot be removed: {way_out}"))
+        // A word of CEL's own is written so.
+        let name = if *field == "namespace" { "__namespace__" } else { field };
+        rule(format!("!has(oldSelf.{name}) || has(self.{name})"), format!("{field} cannot be removed: {way_out}"))
     };
     all(fields.iter().map(one))
 }

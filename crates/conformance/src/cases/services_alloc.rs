@@ -50,10 +50,10 @@ pub(super) fn cases(area: &mut Area) {
     });
     area.case("a node port of one's own", |c| {
         let with = |name: &str, port: u32| service(name, json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": port}]}));
-        c.post("v1 services", with("s", 32711)).only(&["/spec/ports"]);
-        c.post("v1 services", with("t", 32711));
+        c.post("v1 services", with("s", 30011)).only(&["/spec/ports"]);
+        c.post("v1 services", with("t", 30011));
         c.post("v1 services", with("t", 80));
-        c.post("v1 services", service("t", json!({"ports": [{"port": 80, "nodePort": 32712}]})));
+        c.post("v1 services", service("t", json!({"ports": [{"port": 80, "nodePort": 30012}]})));
     });
     area.case("the address cannot change", |c| {
         c.post("v1 services", service("s", json!({"ports": [{"port": 80}]}))).quiet();
