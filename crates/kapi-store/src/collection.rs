@@ -189,6 +189,9 @@ impl Collection {
 
     /// Drops recent changes up to `revision`; feeds behind it read the log.
     pub(crate) fn forget_recent(&self, revision: u64) {
+        if self.state.read().recent.is_empty() {
+            return;
+        }
         let mut state = self.state.write();
         while let Some(oldest) = state.recent.front()
             && oldest.revision <= revision

@@ -129,6 +129,11 @@ impl Store {
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
+    /// Keeps changes up to `revision` in the log alone.
+    pub fn forget_recent(&self, revision: u64) {
+        self.handle.shared.forget_recent(revision);
+    }
+
     fn send(&self, command: Command) -> Result<(), StoreError> {
         let commands = self.handle.commands.lock();
         commands.as_ref().ok_or(StoreError::Closed)?.send(command).map_err(|_| StoreError::Closed)
@@ -220,10 +225,14 @@ impl Shared {
         // Readers of history check this after reading: it must move before anything goes.
         self.compacted.store(to, Ordering::Release);
         self.log.compact(from, to)?;
-        for collection in self.collections.read().by_name.values() {
-            collection.forget_recent(to);
-        }
+        self.forget_recent(to);
         Ok(())
+    }
+
+    fn forget_recent(&self, revision: u64) {
+        for collection in self.collections.read().by_name.values() {
+            collection.forget_recent(revision);
+        }
     }
 
     fn check(&self, revision: u64) -> Result<(), HistoryError> {

@@ -130,6 +130,7 @@ impl Plane {
         }
         tokio::spawn(controllers::run(messages, enabled));
         tokio::spawn(compact(Arc::downgrade(&self.shared)));
+        tokio::spawn(put_away(Arc::downgrade(&self.shared)));
     }
 
     /// A front end of the API of this name. With its first one an API is opened, and made if there is none.
@@ -206,6 +207,23 @@ fn removals(store: &Store, api: &str) -> Vec<Op> {
 
 /// How much history watches and continued lists may count on, at least; kube-apiserver keeps as much.
 const KEPT_HISTORY: std::time::Duration = std::time::Duration::from_secs(5 * 60);
+
+/// For how long changes are at hand in memory for watches that lag behind; those that lag further read the log.
+const KEPT_AT_HAND: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Forgets changes that were at hand for long enough, until the plane is gone.
+async fn put_away(plane: Weak<Shared>) {
+    let (mut before, mut done) = (0, 0);
+    loop {
+        tokio::time::sleep(KEPT_AT_HAND).await;
+        let Some(plane) = plane.upgrade() else { return };
+        if done < before {
+            plane.store.forget_recent(before);
+            done = before;
+        }
+        before = plane.store.revision();
+    }
+}
 
 /// Forgets what is older than the history kept, until the plane is gone.
 async fn compact(plane: Weak<Shared>) {

@@ -20,6 +20,8 @@ pub use tls::{Identity, TlsError};
 
 /// A handshake that takes longer is no client's.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often a client on HTTP/2 is asked whether it is still there. Those that care more ask by themselves.
+const KEEP_ALIVE: Duration = Duration::from_secs(120);
 /// How long requests under way may take to finish when the server stops.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -77,11 +79,7 @@ impl Connection {
         let service = hyper_util::service::TowerToHyperService::new(self.api.service_for(peer));
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(30));
-        builder
-            .http2()
-            .timer(TokioTimer::new())
-            .keep_alive_interval(Some(Duration::from_secs(30)))
-            .max_concurrent_streams(1000);
+        builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(KEEP_ALIVE)).max_concurrent_streams(1000);
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
         if let Err(error) = self.watcher.watch(connection).await {
             tracing::debug!(%error, "a connection ended early");

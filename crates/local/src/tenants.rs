@@ -164,7 +164,7 @@ async fn client(kubeconfig: &[u8]) -> Result<Client, Failure> {
     let mut config = runtime::config_of_secret(kubeconfig).await?;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.disable_compression = true;
-    Ok(Client::try_from(config)?)
+    Ok(runtime::connect(config)?)
 }
 
 #[cfg(test)]

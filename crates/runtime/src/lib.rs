@@ -13,6 +13,7 @@
 
 mod apply;
 mod conditions;
+mod connect;
 mod controller;
 pub mod events;
 mod failure;
@@ -26,6 +27,7 @@ mod watched;
 
 pub use apply::{APPLIED, Applier, changed, fingerprint};
 pub use conditions::{Verdict, blockers_since, conditions_since};
+pub use connect::connect;
 pub use controller::{Next, Reconcile, run};
 pub use failure::{Failure, Retry};
 pub use finalizer::{add_finalizer, remove_finalizer};

@@ -21,7 +21,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) async fn client(kubeconfig: &[u8], patience: Option<Duration>) -> Result<Client, Failure> {
     let mut config = runtime::config_of_secret(kubeconfig).await?;
     (config.connect_timeout, config.read_timeout) = (Some(PATIENCE), patience);
-    Client::try_from(config).map_err(Into::into)
+    runtime::connect(config).map_err(Into::into)
 }
 
 /// Removes them. Gives back what is still there.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::server::NoServerSessionStorage;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
@@ -39,12 +40,15 @@ pub(super) fn server_config(identity: &Identity) -> Result<ServerConfig, TlsErro
     let asking = Arc::new(Asking { provider: Arc::clone(&provider) });
     let key = PrivateKeyDer::from_pem_slice(identity.key.expose().as_bytes())
         .map_err(|error| TlsError::Pem { what: "server key", detail: error.to_string() })?;
-    let config = ServerConfig::builder_with_provider(provider)
+    let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(TlsError::Config)?
         .with_client_cert_verifier(asking)
         .with_single_cert(certificates("server certificate", &identity.certificate)?, key)
         .map_err(TlsError::Config)?;
+    // Clients keep their connections, so nobody takes up a session again, and remembering them costs more than the API.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
     Ok(super::with_protocols(config))
 }
 

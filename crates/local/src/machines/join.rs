@@ -155,7 +155,7 @@ fn client(way: &Join, authorities: &[Certificate], auth: AuthInfo) -> Result<Cli
     config.root_cert = Some(authorities.iter().map(|authority| authority.der().to_vec()).collect());
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.auth_info = auth;
-    Ok(Client::try_from(config)?)
+    Ok(runtime::connect(config)?)
 }
 
 fn url(way: &Join) -> Result<http::Uri, Failure> {

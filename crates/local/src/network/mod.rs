@@ -9,6 +9,7 @@ mod addresses;
 mod assign;
 mod listeners;
 mod proxy;
+mod relay;
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::listeners::{SERVICE_NAME, listeners};
+use super::relay::relay;
 use super::{BY, Settings};
 
 /// Endpoints are on this machine: one that does not answer by then will not.
@@ -189,7 +190,7 @@ async fn forward(mut client: TcpStream, endpoints: Arc<Endpoints>) {
         if let Ok(Ok(mut server)) = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(endpoint)).await {
             let _ = (client.set_nodelay(true), server.set_nodelay(true));
             // A connection that breaks is broken for both ends, which notice by themselves.
-            let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+            let _ = relay(&mut client, &mut server).await;
             return;
         }
     }

@@ -34,7 +34,7 @@ pub(super) fn client(observed: &Observed) -> Result<Client, Failure> {
     config.auth_info.client_key_data = Some(key.into());
     // Its answers are small and near.
     config.disable_compression = true;
-    Client::try_from(config).map_err(|error| unusable("kubeconfig").caused_by(error))
+    runtime::connect(config).map_err(|error| unusable("kubeconfig").caused_by(error))
 }
 
 /// Authority as PEM, certificate and key as base64, out of the kubeconfig.

@@ -1,0 +1,55 @@
+//! The way to a tenant's API: one connection, however many watches go through it.
+//!
+//! [`Client::try_from`] speaks HTTP/1.1, where every watch holds a connection of its own. A process that watches several
+//! kinds in each of a thousand tenants would spend most of its memory on them.
+
+use std::time::Duration;
+
+use hyper_rustls::HttpsConnectorBuilder;
+use hyper_timeout::TimeoutConnector;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::client::{Body, ConfigExt as _};
+use kube::{Client, Config, Error};
+use rustls::client::Resumption;
+use tower::ServiceBuilder;
+
+/// How often the other side is asked whether it is still there.
+const ASKED_EVERY: Duration = Duration::from_secs(60);
+/// One that does not say so by then is not, and its watches begin anew.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
+
+/// A client of the API that `config` leads to. A read timeout is for clients that do not watch: it ends a connection on which
+/// nothing comes in.
+pub fn connect(config: Config) -> Result<Client, Error> {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    let mut tls = config.rustls_client_config()?;
+    // A connection lasts as long as the client, so there is nothing to take up again.
+    tls.resumption = Resumption::disabled();
+    let secured = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
+    let secured = match &config.tls_server_name {
+        Some(name) => {
+            let name =
+                rustls_pki_types::ServerName::try_from(name.clone()).map_err(|error| Error::Service(error.into()))?;
+            secured.with_server_name_resolver(hyper_rustls::FixedServerNameResolver::new(name))
+        }
+        None => secured,
+    };
+    let mut connector = TimeoutConnector::new(secured.enable_all_versions().wrap_connector(tcp));
+    connector.set_connect_timeout(config.connect_timeout);
+    connector.set_read_timeout(config.read_timeout);
+    connector.set_write_timeout(config.write_timeout);
+    let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .http2_keep_alive_interval(ASKED_EVERY)
+        .http2_keep_alive_timeout(ANSWERED_WITHIN)
+        .build::<_, Body>(connector);
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .map_err(tower::BoxError::from)
+        .service(http);
+    Ok(Client::new(service, config.default_namespace))
+}
