@@ -98,7 +98,6 @@ pub(crate) async fn measure(programs: &Programs, butlerctl: &Path, count: usize)
         listing,
         installs,
         deletion,
-        // Receipts and other Events stay for an hour; they are counted, for nothing else is left to hide behind them.
         objects_left: after.objects as i64 - empty.objects as i64,
     })
 }

@@ -1,6 +1,7 @@
 //! Measures the embedded API against a real kube-apiserver with etcd, one after the other in one run, and what hosted
 //! control planes on it cost.
 
+mod alone;
 mod clusters;
 mod connection;
 mod load;
@@ -14,8 +15,12 @@ mod tenants;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use report::{Figures, percentile, say};
+use report::{Figures, Whole, percentile, say};
 use server::Programs;
+
+/// The same as that of `butler`, so that what is measured here is what is used there.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Until memory is read, so that what a start or a load leaves behind is given back.
 const SETTLE: Duration = Duration::from_secs(5);
@@ -71,7 +76,13 @@ struct Size {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let arguments = Arguments::parse(std::env::args().skip(1))?;
+    let given: Vec<String> = std::env::args().skip(1).collect();
+    if let [command, folder, port] = given.as_slice()
+        && command == "serve"
+    {
+        return alone::serve(std::path::Path::new(folder), port.parse()?).await;
+    }
+    let arguments = Arguments::parse(given.into_iter())?;
     let butler = match std::env::var_os("BUTLER") {
         Some(path) => std::path::absolute(path)?,
         None => std::env::current_exe()?.with_file_name("butler"),
@@ -113,14 +124,15 @@ async fn main() -> Result<()> {
     say("");
     measure_clusters(butler.clone(), &size).await?;
     say("");
-    let embedded = measure("embedded", &Programs::Embedded(butler), &size).await.context("the embedded API")?;
+    let whole = measure_whole(&Programs::Embedded(butler), &size).await.context("all of Butler")?;
+    let embedded = measure("embedded", &Programs::alone()?, &size).await.context("the embedded API")?;
     if arguments.embedded_only {
-        report::comparison(&embedded, &Figures::default(), size.objects);
+        report::comparison(&embedded, &whole, &Figures::default(), size.objects);
         return Ok(());
     }
     let real = measure("real", &Programs::real()?, &size).await.context("the real kube-apiserver")?;
     say("");
-    report::comparison(&embedded, &real, size.objects);
+    report::comparison(&embedded, &whole, &real, size.objects);
     Ok(())
 }
 
@@ -137,25 +149,37 @@ async fn measure_clusters(butler: std::path::PathBuf, size: &Size) -> Result<()>
     Ok(())
 }
 
+async fn measure_whole(butler: &Programs, size: &Size) -> Result<Whole> {
+    let mut starts = Vec::new();
+    for _ in 1..size.starts {
+        let folder = tempfile::tempdir()?;
+        let server = butler.start(folder.path()).await?;
+        starts.push(server.complete);
+        server.stop()?;
+    }
+    let folder = tempfile::tempdir()?;
+    let server = butler.start(folder.path()).await?;
+    starts.push(server.complete);
+    tokio::time::sleep(SETTLE).await;
+    let whole = Whole { complete: percentile(&mut starts, 0.5), idle: server.resident()? };
+    say(&format!("butler up: started in {:?}, {} MB", whole.complete, whole.idle / 1_000_000));
+    server.stop()?;
+    Ok(whole)
+}
+
 async fn measure(name: &str, programs: &Programs, size: &Size) -> Result<Figures> {
     let progress = |what: String| say(&format!("{name}: {what}"));
-    let (mut starts, mut completions) = (Vec::new(), Vec::new());
+    let mut starts = Vec::new();
     for _ in 1..size.starts {
         let folder = tempfile::tempdir()?;
         let server = programs.start(folder.path()).await?;
         starts.push(server.start);
-        completions.push(server.complete);
         server.stop()?;
     }
     let folder = tempfile::tempdir()?;
     let server = programs.start(folder.path()).await?;
     starts.push(server.start);
-    completions.push(server.complete);
-    let mut figures = Figures {
-        start: percentile(&mut starts, 0.5),
-        complete: percentile(&mut completions, 0.5),
-        ..Figures::default()
-    };
+    let mut figures = Figures { start: percentile(&mut starts, 0.5), ..Figures::default() };
     tokio::time::sleep(SETTLE).await;
     figures.idle = server.resident()?;
     progress(format!("started in {:?}, {} MB", figures.start, figures.idle / 1_000_000));

@@ -26,6 +26,7 @@ pub(crate) struct State {
     pub(crate) at: Instant,
     /// Writes to the store so far, without the heartbeats of nodes.
     pub(crate) writes: u64,
+    /// Objects in the store, but for Events, which stay for an hour.
     pub(crate) objects: u64,
     pub(crate) memory: u64,
     pub(crate) cpu: Duration,
@@ -51,7 +52,11 @@ pub(crate) async fn settle(server: &Server, quiet: Duration) -> Result<(Duration
 
 impl State {
     pub(crate) async fn of(server: &Server) -> Result<Self> {
-        let body = server.dialler.connect().await?.get("/metrics").await?;
+        let mut connection = server.dialler.connect().await?;
+        let events: Value = serde_json::from_slice(&connection.get("/apis/events.k8s.io/v1/events?limit=1").await?)?;
+        let rest = events.pointer("/metadata/remainingItemCount").and_then(Value::as_u64).unwrap_or(0);
+        let events = rest + events["items"].as_array().map_or(0, Vec::len) as u64;
+        let body = connection.get("/metrics").await?;
         let text = String::from_utf8_lossy(&body);
         let sum = |name: &str, labels: &[&str]| -> u64 {
             let lines = text.lines().filter(|line| line.starts_with(name));
@@ -64,7 +69,7 @@ impl State {
         Ok(Self {
             at: Instant::now(),
             writes: sum("kapi_store_revision ", &[]).saturating_sub(heartbeats),
-            objects: sum("kapi_store_objects ", &[]),
+            objects: sum("kapi_store_objects ", &[]).saturating_sub(events),
             memory: process.resident()?,
             cpu: process.cpu()?,
             files: process.open_files()?,

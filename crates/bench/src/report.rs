@@ -7,7 +7,6 @@ use std::time::Duration;
 #[derive(Default)]
 pub(crate) struct Figures {
     pub(crate) start: Duration,
-    pub(crate) complete: Duration,
     pub(crate) idle: u64,
     pub(crate) creates_per_second: f64,
     pub(crate) create_p50: Duration,
@@ -16,6 +15,14 @@ pub(crate) struct Figures {
     pub(crate) watch_p99: Duration,
     pub(crate) full: u64,
     pub(crate) restart: Duration,
+}
+
+/// What was measured of `butler up`, whose controllers the other servers lack.
+#[derive(Default)]
+pub(crate) struct Whole {
+    /// From the start until all its kinds are served and its controllers run.
+    pub(crate) complete: Duration,
+    pub(crate) idle: u64,
 }
 
 /// One line of the table.
@@ -41,17 +48,18 @@ pub(crate) fn say(line: &str) {
 }
 
 /// The comparison of both servers.
-pub(crate) fn comparison(embedded: &Figures, real: &Figures, objects: usize) {
+pub(crate) fn comparison(embedded: &Figures, whole: &Whole, real: &Figures, objects: usize) {
     let rows = [
         durations("start to ready", embedded.start, real.start, "<= 1/30", Some(30.0)),
-        alone("  and all of Butler's kinds and controllers", text(embedded.complete), "", None),
-        memories("idle memory", embedded.idle, real.idle, "<= 1/8", 8.0),
+        durations("  all of Butler: its kinds, too", whole.complete, real.start, "", None),
+        memories("idle memory", embedded.idle, real.idle, "<= 1/8", Some(8.0)),
+        memories("  all of Butler", whole.idle, real.idle, "", None),
         creates(embedded, real),
         durations("  p50 of a create", embedded.create_p50, real.create_p50, "", None),
         durations("  p99 of a create", embedded.create_p99, real.create_p99, "", None),
         durations("watch delivery p50, 100 watchers", embedded.watch_p50, real.watch_p50, "", None),
         durations("watch delivery p99, 100 watchers", embedded.watch_p99, real.watch_p99, "<= 1/2", Some(2.0)),
-        memories(&format!("memory with {objects} objects"), embedded.full, real.full, "<= 1/3", 3.0),
+        memories(&format!("memory with {objects} objects"), embedded.full, real.full, "<= 1/3", Some(3.0)),
         Row {
             met: Some(embedded.restart < Duration::from_secs(2)),
             target: "< 2 s",
@@ -117,7 +125,7 @@ pub(crate) fn clusters(cost: &crate::clusters::Cost, count: usize) {
             within(cost.installs, 120.0 * share),
         ),
         alone("all deleted", text(cost.deletion), "", None),
-        alone("  objects more than before, Events included", cost.objects_left.to_string(), "", None),
+        alone("  objects left", cost.objects_left.to_string(), "0", Some(cost.objects_left == 0)),
     ]);
 }
 
@@ -154,7 +162,7 @@ fn durations(what: &str, embedded: Duration, real: Duration, target: &'static st
     }
 }
 
-fn memories(what: &str, embedded: u64, real: u64, target: &'static str, least: f64) -> Row {
+fn memories(what: &str, embedded: u64, real: u64, target: &'static str, least: Option<f64>) -> Row {
     let ratio = real as f64 / embedded as f64;
     let text = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
     Row {
@@ -163,7 +171,7 @@ fn memories(what: &str, embedded: u64, real: u64, target: &'static str, least: f
         real: text(real),
         ratio: format!("1/{ratio:.1}"),
         target,
-        met: Some(ratio >= least),
+        met: least.map(|least| ratio >= least),
     }
 }
 
@@ -208,7 +216,7 @@ mod tests {
         let ms = Duration::from_millis;
         assert_eq!(durations("", ms(100), ms(3000), "", Some(30.0)).met, Some(true));
         assert_eq!(durations("", ms(101), ms(3000), "", Some(30.0)).met, Some(false));
-        assert_eq!(memories("", 10, 79, "", 8.0).met, Some(false));
+        assert_eq!(memories("", 10, 79, "", Some(8.0)).met, Some(false));
         assert_eq!(text(ms(1500)), "1.50 s");
         assert_eq!(text(Duration::from_micros(1500)), "1.5 ms");
     }

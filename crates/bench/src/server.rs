@@ -21,6 +21,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(120);
 pub(crate) enum Programs {
     /// The `butler` program.
     Embedded(PathBuf),
+    /// This program, serving the embedded API alone, and the authority of its certificates.
+    Alone { program: PathBuf, authority: Authority },
     /// etcd and kube-apiserver, and the authority of their certificates.
     Real { etcd: PathBuf, apiserver: PathBuf, authority: Authority },
 }
@@ -48,10 +50,16 @@ impl Programs {
         Ok(Self::Real { etcd, apiserver, authority: Authority::new("bench-ca")? })
     }
 
+    /// The embedded API alone.
+    pub(crate) fn alone() -> Result<Self> {
+        Ok(Self::Alone { program: std::env::current_exe()?, authority: Authority::new("bench-ca")? })
+    }
+
     /// Starts a server on a folder and waits until it is ready.
     pub(crate) async fn start(&self, folder: &Path) -> Result<Server> {
         match self {
             Self::Embedded(program) => start_embedded(program, folder).await,
+            Self::Alone { program, authority } => start_alone(program, authority, folder).await,
             Self::Real { etcd, apiserver, authority } => start_real(etcd, apiserver, authority, folder).await,
         }
     }
@@ -97,20 +105,33 @@ async fn start_embedded(program: &Path, folder: &Path) -> Result<Server> {
     Ok(server)
 }
 
-async fn start_real(etcd: &Path, apiserver: &Path, authority: &Authority, folder: &Path) -> Result<Server> {
-    let [etcd_port, peer_port, port] = [free_port()?, free_port()?, free_port()?];
+async fn start_alone(program: &Path, authority: &Authority, folder: &Path) -> Result<Server> {
+    let port = free_port()?;
+    let target = keyed("embedded", authority, folder, port)?;
+    let started = Instant::now();
+    let process = Process::start(program, folder, &["serve".to_owned(), ".".to_owned(), port.to_string()])?;
+    ready(vec![process], &target, started).await
+}
+
+/// A server on this port with keys in its folder.
+fn keyed(name: &str, authority: &Authority, folder: &Path, port: u16) -> Result<Target> {
     if !folder.join("ca.crt").exists() {
         write_keys(folder, authority)?;
     }
     let login =
         authority.client(Client { user: "admin", group: "system:masters", expired: false, server_usage: false })?;
-    let target = Target {
-        name: "real".into(),
+    Ok(Target {
+        name: name.into(),
         address: format!("127.0.0.1:{port}"),
         ca: authority.pem.certificate.clone(),
         users: HashMap::from([("admin".to_owned(), Login::Certificate(login))]),
         client_ca: None,
-    };
+    })
+}
+
+async fn start_real(etcd: &Path, apiserver: &Path, authority: &Authority, folder: &Path) -> Result<Server> {
+    let [etcd_port, peer_port, port] = [free_port()?, free_port()?, free_port()?];
+    let target = keyed("real", authority, folder, port)?;
     let etcd_url = format!("http://127.0.0.1:{etcd_port}");
     let peer_url = format!("http://127.0.0.1:{peer_port}");
     let started = Instant::now();

@@ -61,7 +61,7 @@ pub(crate) async fn measure(programs: &Programs, count: usize) -> Result<Cost> {
     let sleepers = count.div_ceil(4);
     create(&server.dialler, "asleep", sleepers, 0).await?;
     arrivals.until(|known| known.asleep.len() == sleepers).await?;
-    let (_, before) = settle(&server, QUIET).await?;
+    let (_, before) = settle(&server, LONG_QUIET).await?;
     say(&format!("tenants: {sleepers} asleep, {} MB", before.memory / 1_000_000));
 
     let begun = Instant::now();
