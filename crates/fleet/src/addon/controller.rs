@@ -32,7 +32,7 @@ use super::plan::{Plan, Step, plan};
 use super::report::report;
 use super::target::{Target, Targets, Way};
 use super::wanted::Wanted;
-use super::work::{self, Fault, Told};
+use super::work::{self, Fault, Origin, Told};
 use crate::cluster::team_name;
 use crate::names;
 use crate::names::MANAGER;
@@ -410,9 +410,10 @@ impl<K: Addon> Shared<K> {
             Err(fault) => return self.memory.failed(&work, None, Some(digest), fault, None, now(&self.clock)),
         };
         let (sources, management) = (self.sources(), self.applier.client().clone());
+        let origin = Origin { sources: &sources, management: &management, allowed: self.allowed_repositories() };
         let known = told.status.values_digest.clone().unwrap_or_default();
         let label = label(&work.key);
-        match work::ensure(&target, &sources, &management, &wanted, &label, &told).await {
+        match work::ensure(&target, &origin, &wanted, &label, &told).await {
             Ok(done) => self.memory.ensured(&work, &target, digest, done, now(&self.clock)),
             Err(fault) => {
                 let there = work::present(&target, &wanted).await.map(|done| (known, done));
@@ -442,6 +443,12 @@ impl<K: Addon> Shared<K> {
             woken.for_each(|key| own.queue.add(key));
         };
         self.targets.get(&cluster, way, wake).await.map_err(work::fault_of)
+    }
+
+    /// What the repositories that teams choose begin with.
+    fn allowed_repositories(&self) -> Vec<String> {
+        let config = self.configs.get(&Key::cluster(BUTLER_CONFIG));
+        config.and_then(|config| config.spec.addons.clone()).unwrap_or_default().allowed_repositories
     }
 
     /// Where charts come from now.

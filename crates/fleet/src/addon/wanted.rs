@@ -14,6 +14,7 @@ use runtime::{Key, fingerprint};
 use serde_json::json;
 
 use super::ask::Ask;
+use super::manifests;
 use super::placement::Placement;
 use super::values::check;
 use crate::blockers::blocker;
@@ -42,6 +43,8 @@ pub struct Wanted {
     pub drift: DriftPolicy,
     /// Whether an upgrade that failed is taken back.
     pub rolls_back: bool,
+    /// Whether a team chose where it comes from: then it is fetched only from where a team may go.
+    pub is_teams_choice: bool,
 }
 
 /// Where an addon comes from.
@@ -133,6 +136,7 @@ fn of_chart(ask: &Ask, chart: HelmChart, placement: Placement, target: &For<'_>)
         patience: PATIENCE,
         drift: ask.drift_policy.unwrap_or(DriftPolicy::Repair),
         rolls_back: rolls_back(ask),
+        is_teams_choice: true,
     }
 }
 
@@ -176,6 +180,12 @@ fn of_catalogue(
         },
         (None, manifests) => Source::Manifests(manifests.clone().unwrap_or_default()),
     };
+    let of_url = |source: &Source| match source {
+        Source::Manifests(source) => source.url.as_deref().is_some_and(manifests::has_values),
+        Source::Chart { .. } => false,
+    };
+    // Values of a team that become a part of an address choose it.
+    let is_teams_choice = !target.object.namespace.is_empty() && of_url(&source);
     let AddonDefaults { create_namespace, timeout, .. } = defaults;
     Ok(Wanted {
         placement,
@@ -187,6 +197,7 @@ fn of_catalogue(
         patience: duration(&timeout).unwrap_or(PATIENCE),
         drift: ask.drift_policy.or(spec.drift_policy).unwrap_or(DriftPolicy::Repair),
         rolls_back: rolls_back(ask),
+        is_teams_choice,
     })
 }
 
@@ -316,6 +327,19 @@ mod tests {
             decide(Ask { addon: Some("x".into()), ..Ask::default() }, None),
             Err(vec!["DefinitionMissing".into()])
         );
+    }
+
+    #[test]
+    fn what_teams_choose_is_told_from_what_operators_do() {
+        let helm = serde_json::from_value(json!({"repository": "https://x", "chart": "web"})).ok();
+        let by_url = |url: &str| {
+            let spec = json!({"chart": null, "manifests": {"version": "1", "url": url}});
+            decide(Ask::default(), Some(&definition(spec))).unwrap().is_teams_choice
+        };
+        assert!(decide(Ask { helm, ..Ask::default() }, None).unwrap().is_teams_choice);
+        assert!(!decide(Ask::default(), Some(&definition(json!({})))).unwrap().is_teams_choice);
+        assert!(!by_url("https://x/${version}.yaml"));
+        assert!(by_url("https://${host}/${version}.yaml"));
     }
 
     #[test]

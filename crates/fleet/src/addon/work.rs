@@ -11,7 +11,7 @@ use helm::action::{ActionError, Actions, Options};
 use helm::chart::Chart;
 use helm::release::{Release, Status};
 use helm::render::RenderError;
-use helm::source::{Access, ChartRef, SourceError, Sources};
+use helm::source::{Access, ChartRef, Reach, SourceError, Sources};
 use helm::values::Values;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
@@ -53,11 +53,18 @@ impl Fault {
     }
 }
 
+/// Where charts and the Secrets of their repositories come from.
+pub(crate) struct Origin<'a> {
+    pub(crate) sources: &'a Sources,
+    pub(crate) management: &'a Client,
+    /// What the repositories that teams choose begin with.
+    pub(crate) allowed: Vec<String>,
+}
+
 /// Brings about what is wanted, whatever is there: installs, upgrades, goes on, or only looks.
 pub(crate) async fn ensure(
     target: &Target,
-    sources: &Sources,
-    management: &Client,
+    origin: &Origin<'_>,
     wanted: &Wanted,
     label: &str,
     told: &Told,
@@ -71,7 +78,7 @@ pub(crate) async fn ensure(
     let release = match last {
         Some(last) if told.is_of(&last) => last,
         last => {
-            let chart = chart(sources, management, wanted).await?;
+            let chart = chart(origin, wanted).await?;
             let options = options(wanted, label, last.is_none());
             apply(actions, wanted, &chart, last, &options).await?
         }
@@ -208,10 +215,15 @@ fn labels(label: &str) -> BTreeMap<String, String> {
     BTreeMap::from([(names::ADDON.to_owned(), label.to_owned())])
 }
 
-async fn chart(sources: &Sources, management: &Client, wanted: &Wanted) -> Result<Arc<Chart>, Fault> {
+async fn chart(origin: &Origin<'_>, wanted: &Wanted) -> Result<Arc<Chart>, Fault> {
+    let Origin { sources, management, allowed } = origin;
+    let reach = match wanted.is_teams_choice {
+        true => Reach::Public { allowed: allowed.clone() },
+        false => Reach::Anywhere,
+    };
     match &wanted.source {
         Source::Chart { repository, name, digest, credentials, authority } => {
-            let access = access(management, credentials.as_ref(), authority.as_ref()).await?;
+            let access = access(management, credentials.as_ref(), authority.as_ref(), reach).await?;
             let reference = ChartRef {
                 repository: repository.clone(),
                 name: name.clone(),
@@ -220,16 +232,16 @@ async fn chart(sources: &Sources, management: &Client, wanted: &Wanted) -> Resul
             };
             Ok(sources.fetch(&reference, &access).await?.chart)
         }
-        Source::Manifests(source) => plain(sources, wanted, source).await.map(Arc::new),
+        Source::Manifests(source) => plain(sources, wanted, source, reach).await.map(Arc::new),
     }
 }
 
-async fn plain(sources: &Sources, wanted: &Wanted, source: &ManifestSource) -> Result<Chart, Fault> {
+async fn plain(sources: &Sources, wanted: &Wanted, source: &ManifestSource, reach: Reach) -> Result<Chart, Fault> {
     let text = match (&source.inline, &source.url) {
         (Some(text), _) => text.clone(),
         (None, url) => {
             let url = substituted(url.as_deref().unwrap_or_default(), wanted)?;
-            let bytes = sources.file(&url, source.digest.as_deref(), &Access::default()).await?;
+            let bytes = sources.file(&url, source.digest.as_deref(), &Access { reach, ..Access::default() }).await?;
             String::from_utf8(bytes).map_err(|_| {
                 users("ManifestsInvalid", format!("what is at {url} is no text"), "correct manifests.url")
             })?
@@ -250,8 +262,13 @@ fn users(reason: &str, message: String, remedy: &str) -> Fault {
 }
 
 /// Credentials and authority of a repository, out of their Secrets.
-async fn access(management: &Client, credentials: Option<&Key>, authority: Option<&Key>) -> Result<Access, Fault> {
-    let mut access = Access::default();
+async fn access(
+    management: &Client,
+    credentials: Option<&Key>,
+    authority: Option<&Key>,
+    reach: Reach,
+) -> Result<Access, Fault> {
+    let mut access = Access { reach, ..Access::default() };
     if let Some(key) = credentials {
         let secret = secret(management, key).await?;
         access.username = bytes(&secret, "username").and_then(|bytes| String::from_utf8(bytes).ok());
@@ -295,8 +312,12 @@ pub(crate) fn given_up(limit: Duration) -> Fault {
 impl From<SourceError> for Fault {
     fn from(error: SourceError) -> Self {
         let owner = if error.is_final() { BlockerOwner::User } else { BlockerOwner::PlatformAdmin };
-        let remedy =
-            "correct the version or the repository; where there is no way out, name a mirror in the ButlerConfig";
+        let remedy = match error.reason() {
+            "RepositoryForbidden" => {
+                "choose another repository, or have it named in spec.addons.allowedRepositories of the ButlerConfig"
+            }
+            _ => "correct the version or the repository; where there is no way out, name a mirror in the ButlerConfig",
+        };
         // Secrets are corrected without anybody being told.
         let is_final = error.is_final() && error.reason() != "RepositoryAccessDenied";
         Self::new(blocker(error.reason(), error.to_string(), owner, remedy), is_final)

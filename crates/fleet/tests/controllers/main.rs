@@ -5,4 +5,6 @@ mod addon;
 mod network;
 mod provider_config;
 mod team;
+mod tenant;
+mod tenant_addon;
 mod world;

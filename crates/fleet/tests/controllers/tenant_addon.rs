@@ -1,0 +1,56 @@
+//! Addons on a tenant cluster, as a team asks for them.
+
+use std::path::Path;
+
+use butler_api::butler::TenantAddon;
+use butler_api::butler::addon_install::AddonPhase;
+use fleet::addon::{AddonController, Settings};
+use kube::Api;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
+
+use crate::tenant::{CLUSTER, TEAM, Tenant};
+use crate::world::{World, butler, create, until};
+
+fn start(world: &mut World, cache: &Path) {
+    let settings = Settings { cache: cache.to_owned(), ..Settings::default() };
+    world.start(|watches, clock, metrics| AddonController::<TenantAddon>::run(watches, clock, metrics, settings));
+}
+
+async fn ask(addons: &Api<TenantAddon>, name: &str, what: Value) {
+    let mut spec = json!({"clusterRef": {"name": CLUSTER}});
+    spec.as_object_mut().unwrap().extend(what.as_object().unwrap().clone());
+    create(addons, butler("TenantAddon", name, spec)).await;
+}
+
+fn is(phase: AddonPhase) -> impl Fn(&TenantAddon) -> bool {
+    move |addon| {
+        let status = addon.status.clone().unwrap_or_default();
+        status.phase == Some(phase) && status.observed_generation == addon.metadata.generation
+    }
+}
+
+#[tokio::test]
+async fn teams_do_not_reach_into_the_platforms_network() {
+    let mut world = World::new().await;
+    let _tenant = Tenant::new(&world, world.plane()).await;
+    let cache = tempfile::tempdir().unwrap();
+    start(&mut world, cache.path());
+    // Whoever connects is remembered.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let repository = format!("http://localhost:{}/charts", listener.local_addr().unwrap().port());
+    let visited = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+    });
+    let addons = world.within::<TenantAddon>(TEAM);
+    ask(&addons, "spy", json!({"helm": {"repository": repository, "chart": "web"}})).await;
+    let failed = until(&addons, "spy", "refused", is(AddonPhase::Failed)).await.status.unwrap();
+    let blocker = &failed.blockers[0];
+    assert_eq!(blocker.reason, "RepositoryForbidden", "{blocker:?}");
+    assert!(blocker.message.ends_with("is at a loopback address of the platform's network"), "{blocker:?}");
+    assert!(blocker.remedy.as_ref().unwrap().contains("spec.addons.allowedRepositories"), "{blocker:?}");
+    assert!(!visited.is_finished());
+    visited.abort();
+}
