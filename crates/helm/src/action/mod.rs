@@ -34,6 +34,7 @@ use crate::release::{Info, Pending, Records, Release, Status};
 use crate::values::Values;
 use cluster::Cluster;
 pub use error::ActionError;
+use history::was_complete;
 use kinds::Kinds;
 pub use object::ObjectRef;
 use prepare::{Plan, Prior};
@@ -167,7 +168,7 @@ impl Actions {
         let mut work = Work::begin(self, options, name).await?;
         let pending = work.pending(name).await?;
         let last = work.index.last().copied();
-        let prior = Prior { revision: last.map_or(0, |(revision, _)| revision), upgraded: None };
+        let prior = Prior { revision: last.map_or(0, |(revision, _)| revision), upgraded: None, was_complete: false };
         let plan = work.prepare(name, chart, values, prior).await?;
         if last.is_some_and(|(_, status)| status != Status::Uninstalled)
             && !pending.as_ref().is_some_and(|pending| plan.is_pending_as(pending))
@@ -189,7 +190,8 @@ impl Actions {
         let pending = work.pending(name).await?;
         let last = work.existing(name).await?;
         let upgraded = work.upgraded(&last).await?;
-        let prior = Prior { revision: last.revision, upgraded: Some(&upgraded) };
+        let was_complete = was_complete(&work.index);
+        let prior = Prior { revision: last.revision, upgraded: Some(&upgraded), was_complete };
         let plan = work.prepare(name, chart, values, prior).await?;
         self.act(&mut work, plan, pending).await
     }

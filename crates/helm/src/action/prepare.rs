@@ -34,6 +34,8 @@ pub(super) struct Prior<'a> {
     pub(super) revision: u32,
     /// The revision that is upgraded, if it is an upgrade.
     pub(super) upgraded: Option<&'a Release>,
+    /// Whether some revision was complete, definitions included.
+    pub(super) was_complete: bool,
 }
 
 impl Plan {
@@ -69,7 +71,8 @@ impl Work<'_> {
             None => (chart.clone(), given.clone()),
         };
         let mut kinds = self.kinds.clone();
-        let crds: Vec<String> = match is_upgrade || self.options.skip_crds {
+        // Later revisions leave definitions alone, as Helm does; but of a first one that was cut short they may be missing.
+        let crds: Vec<String> = match prior.was_complete || self.options.skip_crds {
             true => Vec::new(),
             false => chart.crds().iter().map(|file| String::from_utf8_lossy(&file.content).into_owned()).collect(),
         };
