@@ -95,7 +95,7 @@ impl Work<'_> {
         for revision in superseded(&self.index, release.revision) {
             if let Some(mut old) = self.records.get(&release.name, revision).await? {
                 old.info.status = Status::Superseded;
-                self.records.update(&old, self.now()).await?;
+                self.records.update(&mut old, self.now()).await?;
             }
         }
         Ok(())

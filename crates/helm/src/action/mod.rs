@@ -230,7 +230,7 @@ impl Actions {
         };
         let (name, status) = (release.name.clone(), release.info.status);
         match work.carry_out(release).await {
-            Err(cause) if work.options.atomic && !cause.is_outage() => {
+            Err(cause) if work.options.atomic && !cause.is_inconclusive() => {
                 Err(self.taken_back(&name, status, cause, work.options).await)
             }
             other => other,
@@ -260,7 +260,7 @@ impl Actions {
         release.pending.event.clear();
         let outcome = work.hooks(&mut release, Event::Test).await;
         release.pending.event.clear();
-        work.records.update(&release, work.now()).await?;
+        work.records.update(&mut release, work.now()).await?;
         outcome.map(|()| release)
     }
 
@@ -279,7 +279,7 @@ impl Actions {
         work.define(&release)?;
         let status = release.info.status;
         match work.carry_out(release).await {
-            Err(cause) if options.atomic && !cause.is_outage() => {
+            Err(cause) if options.atomic && !cause.is_inconclusive() => {
                 Err(self.taken_back(name, status, cause, options).await)
             }
             other => other.map(Some),
@@ -314,6 +314,7 @@ fn rolled_back(target: Release, last: &Release, now: Timestamp) -> Release {
         apply_method: APPLY_METHOD.to_owned(),
         pending: Pending::default(),
         operator: None,
+        secret_version: None,
         ..target
     }
 }

@@ -16,7 +16,7 @@ use super::work::Work;
 use super::{APPLY_METHOD, PriorValues};
 use crate::chart::Chart;
 use crate::manifest::Manifests;
-use crate::release::{self, Hook, Info, Pending, RecordsError, Release, Status};
+use crate::release::{self, Hook, Info, Pending, Release, Status};
 use crate::render::{self, Rendered, Surroundings, SystemRandom};
 use crate::values::{self, Values};
 
@@ -117,6 +117,7 @@ impl Work<'_> {
             pending: Pending { crds, event: String::new() },
             labels,
             operator: None,
+            secret_version: None,
             rest: serde_json::Map::new(),
         };
         Ok(Plan { release, of: Some((chart, values)) })
@@ -155,7 +156,7 @@ impl Work<'_> {
 
     /// Checks all that can be checked, and only then writes the pending record.
     pub(super) async fn record(&mut self, plan: Plan) -> Result<Release, ActionError> {
-        let release = plan.release;
+        let mut release = plan.release;
         self.define(&release)?;
         self.records.check(&release)?;
         let objects = self.kinds.objects(&release)?;
@@ -168,8 +169,8 @@ impl Work<'_> {
             self.create_namespace().await?;
         }
         self.prune(&release).await?;
-        match self.records.create(&release, self.now()).await {
-            Err(RecordsError::Api { source, .. }) if is_conflict(&source) => Err(ActionError::Busy {
+        match self.records.create(&mut release, self.now()).await {
+            Err(error) if error.is_conflict() => Err(ActionError::Busy {
                 name: release.name,
                 revision: release.revision,
                 status: release.info.status.name(),

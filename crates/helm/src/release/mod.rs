@@ -59,6 +59,9 @@ pub struct Release {
     /// Who is at work on it, if it is pending and they said so: a Secret's annotation.
     #[serde(skip)]
     pub operator: Option<String>,
+    /// The version of its Secret that was read or written last: whoever wrote one since is not overwritten.
+    #[serde(skip)]
+    pub secret_version: Option<String>,
     /// What else the record has.
     #[serde(flatten)]
     pub rest: Map<String, Json>,

@@ -52,6 +52,13 @@ pub enum RecordsError {
     },
 }
 
+impl RecordsError {
+    /// Whether somebody else was first.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Api { source, .. } if matches!(source.as_ref(), kube::Error::Api(status) if status.code == 409))
+    }
+}
+
 impl Records {
     /// The records of a namespace, written by a field manager.
     pub fn new(client: Client, namespace: &str, manager: &str) -> Self {
@@ -104,19 +111,26 @@ impl Records {
     }
 
     /// Writes a new record. That there is one already is the API's error 409.
-    pub async fn create(&self, release: &Release, now: Timestamp) -> Result<(), RecordsError> {
+    pub async fn create(&self, release: &mut Release, now: Timestamp) -> Result<(), RecordsError> {
+        let name = secret_name(&release.name, release.revision);
         let secret = self.secret(release, ("createdAt", now))?;
-        let params = PostParams { field_manager: Some(self.manager.clone()), ..PostParams::default() };
-        let created = self.secrets.create(&params, &secret).await;
-        created.map(drop).map_err(|error| api(&secret_name(&release.name, release.revision), error))
+        let written = self.secrets.create(&self.params(), &secret).await.map_err(|error| api(&name, error))?;
+        release.secret_version = written.metadata.resource_version;
+        Ok(())
     }
 
-    /// Writes a record anew.
-    pub async fn update(&self, release: &Release, now: Timestamp) -> Result<(), RecordsError> {
+    /// Writes a record anew. That somebody else has since it was read is the API's error 409; read it again then.
+    pub async fn update(&self, release: &mut Release, now: Timestamp) -> Result<(), RecordsError> {
         let name = secret_name(&release.name, release.revision);
-        let secret = self.secret(release, ("modifiedAt", now))?;
-        let params = PostParams { field_manager: Some(self.manager.clone()), ..PostParams::default() };
-        self.secrets.replace(&name, &params, &secret).await.map(drop).map_err(|error| api(&name, error))
+        let mut secret = self.secret(release, ("modifiedAt", now))?;
+        secret.metadata.resource_version.clone_from(&release.secret_version);
+        let written = self.secrets.replace(&name, &self.params(), &secret).await.map_err(|error| api(&name, error))?;
+        release.secret_version = written.metadata.resource_version;
+        Ok(())
+    }
+
+    fn params(&self) -> PostParams {
+        PostParams { field_manager: Some(self.manager.clone()), ..PostParams::default() }
     }
 
     /// Removes a record; one that is gone already is fine.
@@ -181,6 +195,7 @@ fn read(secret: &Secret) -> Result<Release, RecordsError> {
     let mut release = read.map_err(|source| RecordsError::Record { name: name(), source })?;
     let labels = secret.metadata.labels.clone().unwrap_or_default();
     release.labels = labels.into_iter().filter(|(key, _)| !OWN.contains(&key.as_str())).collect();
+    release.secret_version.clone_from(&secret.metadata.resource_version);
     release.operator = secret.metadata.annotations.as_ref().and_then(|all| all.get(OPERATOR)).cloned();
     Ok(release)
 }
