@@ -18,7 +18,6 @@ use runtime::{
     remove_finalizer,
 };
 use serde_json::json;
-use tokio::sync::Semaphore;
 
 use super::Settings;
 use super::ask::Addon;
@@ -31,6 +30,7 @@ use super::placement::Placement;
 use super::plan::{Plan, Step, plan};
 use super::report::report;
 use super::target::{Target, Targets, Way};
+use super::turns::Turns;
 use super::wanted::Wanted;
 use super::work::{self, Fault, Origin, Told};
 use crate::cluster::team_name;
@@ -42,8 +42,10 @@ use crate::time::now;
 const ROUNDS: usize = 6;
 /// Passes at a time.
 const WORKERS: usize = 8;
-/// Pieces of work on clusters at a time. They wait for the clusters most of the time.
-const AT_WORK: usize = 16;
+/// Pieces of work on clusters at a time. They wait for clusters and repositories most of the time.
+const AT_WORK: usize = 32;
+/// How many of them may be one team's: its repositories and clusters may be slow.
+const OF_ONE_TEAM: usize = 8;
 /// Nothing takes longer beyond the patience an addon asks for: a cluster that does not answer must not keep its place.
 const MARGIN: Duration = Duration::from_secs(180);
 /// A removal is not given longer than this, with all hooks of it.
@@ -71,7 +73,7 @@ struct Shared<K: Addon> {
     secrets: Watched<Secret>,
     memory: Memory,
     targets: Targets,
-    at_work: Semaphore,
+    turns: Turns,
     /// Where charts come from, and the mirrors that is by.
     sources: Mutex<Option<(Vec<Mirror>, Sources)>>,
 }
@@ -95,7 +97,7 @@ impl<K: Addon> AddonController<K> {
             configs: watches.of(),
             secrets: watches.of(),
             memory: Memory::default(),
-            at_work: Semaphore::new(AT_WORK),
+            turns: Turns::new(AT_WORK, OF_ONE_TEAM),
             sources: Mutex::default(),
         });
         watches.synced().await;
@@ -386,7 +388,7 @@ impl<K: Addon> Shared<K> {
         let (begin, begun) = tokio::sync::oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             let _ = begun.await;
-            if let Ok(_turn) = own.at_work.acquire().await
+            if let Some(_turn) = own.turns.wait(&current.key.namespace).await
                 && tokio::time::timeout(limit, doing).await.is_err()
             {
                 tracing::warn!(key = %current.key, "work on an addon took too long and was given up");

@@ -25,6 +25,7 @@ mod placement;
 mod plan;
 mod report;
 mod target;
+mod turns;
 mod values;
 mod wanted;
 mod work;
