@@ -180,10 +180,28 @@ impl<K: Addon> Shared<K> {
             }
         });
         let own = Arc::downgrade(self);
+        self.secrets.queue_mapped(&self.queue, move |secret| {
+            own.upgrade().map(|own| own.reached_by(secret)).unwrap_or_default()
+        });
+        let own = Arc::downgrade(self);
         self.teams.queue_mapped(&self.queue, move |team| {
             let addons = own.upgrade().map(|own| own.addons.in_namespace(&team.name_any())).unwrap_or_default();
             addons.iter().map(|addon| Key::of(&**addon)).collect::<Vec<_>>()
         });
+    }
+
+    /// The addons on clusters whose kubeconfig a Secret has.
+    fn reached_by(&self, secret: &Secret) -> Vec<Key> {
+        let (name, namespace) = (secret.name_any(), secret.namespace().unwrap_or_default());
+        // Most Secrets are no kubeconfigs, and there are many.
+        let Some(owner) = capi::names::secrets::of_kubeconfig(&name) else { return Vec::new() };
+        let is_of = |cluster: &&Arc<TenantCluster>| {
+            cluster.metadata.name.as_deref() == Some(owner) && names::internals(cluster) == namespace
+        };
+        let Some(cluster) = self.clusters.all().iter().find(is_of).map(|cluster| Key::of(&**cluster)) else {
+            return Vec::new();
+        };
+        self.on_cluster(Some(&cluster)).iter().map(|addon| Key::of(&**addon)).collect()
     }
 
     /// All addons of a cluster.

@@ -1,8 +1,9 @@
-//! Watching the objects of addons on one cluster: one set of watches for all addons on it.
+//! Watching the objects of addons on one cluster: one watch of each kind for all addons on it, as long as one has such
+//! objects.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use helm::health::{Health, health};
@@ -43,39 +44,36 @@ type Wake = Arc<dyn Fn(&str) + Send + Sync>;
 /// The watches on one cluster.
 pub(crate) struct Eyes {
     client: Client,
-    watches: Watches,
     wake: Wake,
-    kinds: Mutex<HashMap<Type, Eye>>,
+    kinds: Mutex<HashMap<Type, Weak<Eye>>>,
 }
 
 /// `apiVersion` and `kind`.
 type Type = (String, String);
 
-/// The watch of one kind.
-#[derive(Clone)]
+/// The watch of one kind. It ends with the last that looks.
 struct Eye {
+    kind: String,
     is_namespaced: bool,
     seeing: Seeing,
+    _watches: Watches,
 }
 
-#[derive(Clone)]
 enum Seeing {
     Whole(Watched<DynamicObject>),
     Metadata(Watched<PartialObjectMeta<DynamicObject>>),
 }
 
-/// Where an object of an addon is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where an object of an addon is, and who looks at it.
 pub(crate) struct Placed {
-    type_: Type,
+    eye: Arc<Eye>,
     key: Key,
 }
 
 impl Eyes {
     /// Watches through `client`; `wake` is called with the addon label of whatever changes.
     pub(crate) fn new(client: Client, wake: Wake) -> Self {
-        let watches = Watches::labelled(client.clone(), names::ADDON);
-        Self { client, watches, wake, kinds: Mutex::default() }
+        Self { client, wake, kinds: Mutex::default() }
     }
 
     /// Begins to watch these objects, and waits until they are known. Objects without a namespace are in `namespace`
@@ -88,12 +86,11 @@ impl Eyes {
             let eye = self.eye(&type_).await?;
             let own = object.namespace().unwrap_or_else(|| namespace.to_owned());
             let key = Key::new(if eye.is_namespaced { own } else { String::new() }, object.name_any());
-            placed.push(Placed { type_, key });
+            placed.push(Placed { eye, key });
         }
-        let eyes: Vec<Eye> = self.kinds.lock().values().cloned().collect();
         let synced = async {
-            for eye in eyes {
-                match eye.seeing {
+            for Placed { eye, .. } in &placed {
+                match &eye.seeing {
                     Seeing::Whole(watched) => watched.synced().await,
                     Seeing::Metadata(watched) => watched.synced().await,
                 }
@@ -105,12 +102,13 @@ impl Eyes {
     }
 
     /// What there is of these objects.
-    pub(crate) fn sight(&self, placed: &[Placed]) -> Sight {
-        let kinds = self.kinds.lock();
+    pub(crate) fn sight(placed: &[Placed]) -> Sight {
         let mut state = DefaultHasher::new();
         let mut unhealthy = Vec::new();
-        for Placed { type_, key } in placed {
-            let Some(eye) = kinds.get(type_).filter(|eye| eye.is_synced()) else { return Sight::None };
+        for Placed { eye, key } in placed {
+            if !eye.is_synced() {
+                return Sight::None;
+            }
             let (mark, trouble) = match &eye.seeing {
                 Seeing::Whole(watched) => {
                     let object = watched.get(key);
@@ -122,32 +120,41 @@ impl Eyes {
                 }
             };
             mark.hash(&mut state);
-            unhealthy.extend(trouble.map(|trouble| format!("{} {} {trouble}", type_.1, place(key))));
+            unhealthy.extend(trouble.map(|trouble| format!("{} {} {trouble}", eye.kind, place(key))));
         }
         Sight::Seen { state: state.finish(), unhealthy }
     }
 
-    async fn eye(&self, type_: &Type) -> Result<Eye, kube::Error> {
-        if let Some(eye) = self.kinds.lock().get(type_) {
-            return Ok(eye.clone());
+    async fn eye(&self, type_: &Type) -> Result<Arc<Eye>, kube::Error> {
+        if let Some(eye) = self.kinds.lock().get(type_).and_then(Weak::upgrade) {
+            return Ok(eye);
         }
         let (group, version) = type_.0.rsplit_once('/').unwrap_or(("", &type_.0));
         let kind = GroupVersionKind::gvk(group, version, &type_.1);
         let (resource, capabilities) = oneshot::pinned_kind(&self.client, &kind).await?;
-        let seeing = self.watch(&resource);
-        let eye = Eye { is_namespaced: capabilities.scope == Scope::Namespaced, seeing };
-        Ok(self.kinds.lock().entry(type_.clone()).or_insert(eye).clone())
+        let mut kinds = self.kinds.lock();
+        // Somebody else may have come first.
+        if let Some(eye) = kinds.get(type_).and_then(Weak::upgrade) {
+            return Ok(eye);
+        }
+        let eye = Arc::new(self.open(&resource, capabilities.scope == Scope::Namespaced));
+        kinds.retain(|_, eye| eye.strong_count() > 0);
+        kinds.insert(type_.clone(), Arc::downgrade(&eye));
+        Ok(eye)
     }
 
-    fn watch(&self, kind: &ApiResource) -> Seeing {
-        if INERT.contains(&kind.kind.as_str()) {
-            let watched = self.watches.metadata_of(kind);
+    fn open(&self, kind: &ApiResource, is_namespaced: bool) -> Eye {
+        let watches = Watches::labelled(self.client.clone(), names::ADDON);
+        let seeing = if INERT.contains(&kind.kind.as_str()) {
+            let watched = watches.metadata_of(kind);
             self.wake_by(&watched);
-            return Seeing::Metadata(watched);
-        }
-        let watched = self.watches.of_kind(kind);
-        self.wake_by(&watched);
-        Seeing::Whole(watched)
+            Seeing::Metadata(watched)
+        } else {
+            let watched = watches.of_kind(kind);
+            self.wake_by(&watched);
+            Seeing::Whole(watched)
+        };
+        Eye { kind: kind.kind.clone(), is_namespaced, seeing, _watches: watches }
     }
 
     fn wake_by<K: Resource + Clone + 'static>(&self, watched: &Watched<K>) {
@@ -192,4 +199,41 @@ fn trouble(object: Option<&DynamicObject>) -> Option<String> {
 
 fn place(key: &Key) -> String {
     if key.namespace.is_empty() { key.name.clone() } else { format!("{}/{}", key.namespace, key.name) }
+}
+
+#[cfg(test)]
+mod tests {
+    use kapi::{Options, Peer, Plane, User};
+    use kapi_store::Store;
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_nobody_looks_at_is_not_watched() {
+        let plane = Plane::new(Store::in_memory().unwrap());
+        let api = plane.api("test", Options::default()).await.unwrap();
+        let groups = vec!["system:masters".into(), "system:authenticated".into()];
+        let user = User { name: "admin".into(), groups, ..User::default() };
+        let client = Client::new(api.service_for(Peer { user: Some(user), ..Peer::default() }), "default");
+        let eyes = Eyes::new(client, Arc::new(|_: &str| {}));
+        let object = |kind: &str| {
+            serde_json::from_value(json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}})).unwrap()
+        };
+        let watched = || {
+            let kinds = eyes.kinds.lock();
+            let mut kinds: Vec<String> = kinds.values().filter_map(Weak::upgrade).map(|eye| eye.kind.clone()).collect();
+            kinds.sort();
+            kinds
+        };
+        let one = eyes.follow(&[object("ConfigMap"), object("Service")], "default").await.unwrap();
+        let two = eyes.follow(&[object("Service")], "default").await.unwrap();
+        assert_eq!(watched(), ["ConfigMap", "Service"]);
+        let Sight::Seen { unhealthy, .. } = Eyes::sight(&one) else { panic!("nothing is seen") };
+        assert_eq!(unhealthy, ["ConfigMap default/x is missing", "Service default/x is missing"]);
+        drop(one);
+        assert_eq!(watched(), ["Service"]);
+        drop(two);
+        assert!(watched().is_empty());
+    }
 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use runtime::Key;
 use tokio::task::AbortHandle;
 
-use super::eyes::Placed;
+use super::eyes::{Eyes, Placed};
 use super::observed::{Compared, Installed, Progress, Running, Sight, Trouble};
 use super::target::Target;
 use super::work::{Done, Fault};
@@ -56,7 +56,7 @@ impl Memory {
             }
             (known.progress.clone(), known.watched.clone())
         };
-        let sight = watched.map(|(target, placed)| target.eyes.sight(&placed)).unwrap_or_default();
+        let sight = watched.map(|(_, placed)| Eyes::sight(&placed)).unwrap_or_default();
         (progress, sight)
     }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::world::{World, butler, create, delete, patch, until, until_gone};
 
 /// A chart with one ConfigMap, and one that only comes with a value.
-fn chart(directory: &Path, name: &str) -> String {
+pub(crate) fn chart(directory: &Path, name: &str) -> String {
     let folder = directory.join(name);
     std::fs::create_dir_all(folder.join("templates")).unwrap();
     let write = |file: &str, text: &str| std::fs::write(folder.join(file), text).unwrap();
@@ -28,14 +28,14 @@ fn chart(directory: &Path, name: &str) -> String {
     format!("file://{}", folder.display())
 }
 
-async fn define(world: &World, name: &str, source: Value, more: Value) {
+pub(crate) async fn define(world: &World, name: &str, source: Value, more: Value) {
     let mut spec = json!({"displayName": name, "description": name, "defaults": {"namespace": "default"}});
     spec.as_object_mut().unwrap().extend(source.as_object().unwrap().clone());
     spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     create(&world.all::<AddonDefinition>(), butler("AddonDefinition", name, spec)).await;
 }
 
-fn of_chart(repository: &str, name: &str) -> Value {
+pub(crate) fn of_chart(repository: &str, name: &str) -> Value {
     json!({"chart": {"repository": repository, "name": name, "defaultVersion": "1.0.0"}})
 }
 
@@ -56,7 +56,7 @@ fn reason(addon: &ManagementAddon) -> String {
     blockers.map(|blocker| blocker.reason.clone()).collect::<Vec<_>>().join(" ")
 }
 
-fn colour(map: &ConfigMap) -> Option<&str> {
+pub(crate) fn colour(map: &ConfigMap) -> Option<&str> {
     map.data.as_ref()?.get("colour").map(String::as_str)
 }
 

@@ -5,13 +5,15 @@ use std::path::Path;
 use butler_api::butler::TenantAddon;
 use butler_api::butler::addon_install::AddonPhase;
 use fleet::addon::{AddonController, Settings};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 
+use crate::addon::{chart, colour, define, of_chart};
 use crate::tenant::{CLUSTER, TEAM, Tenant};
-use crate::world::{World, butler, create, until};
+use crate::world::{World, butler, create, patch, until};
 
 fn start(world: &mut World, cache: &Path) {
     let settings = Settings { cache: cache.to_owned(), ..Settings::default() };
@@ -53,4 +55,21 @@ async fn teams_do_not_reach_into_the_platforms_network() {
     assert!(blocker.remedy.as_ref().unwrap().contains("spec.addons.allowedRepositories"), "{blocker:?}");
     assert!(!visited.is_finished());
     visited.abort();
+}
+
+#[tokio::test]
+async fn a_cluster_that_moved_is_found_by_its_new_kubeconfig() {
+    let mut world = World::new().await;
+    let mut tenant = Tenant::new(&world, world.plane()).await;
+    let files = tempfile::tempdir().unwrap();
+    define(&world, "paint", of_chart(&chart(files.path(), "paint"), "paint"), json!({})).await;
+    start(&mut world, &files.path().join("cache"));
+    let (addons, maps) =
+        (world.within::<TenantAddon>(TEAM), Api::<ConfigMap>::default_namespaced(tenant.client.clone()));
+    ask(&addons, "walls", json!({"addon": "paint"})).await;
+    until(&addons, "walls", "installed", is(AddonPhase::Installed)).await;
+    tenant.moves().await;
+    // Whoever still looked at the old address would not see it.
+    patch(&maps, "paint", json!({"data": {"colour": "grey"}})).await;
+    until(&maps, "paint", "blue again", |map| colour(map) == Some("blue")).await;
 }
