@@ -114,15 +114,12 @@ impl Memory {
     pub(crate) fn compared(&self, work: &Work, state: u64, differing: Vec<String>, repairs: bool, now: Timestamp) {
         self.ended(work, |known| {
             known.progress.incomparable = None;
-            let before = known.progress.compared.take();
-            let repaired = before.as_ref().and_then(|before| before.repaired);
-            let clean = differing.is_empty();
-            known.progress.compared = Some(Compared {
-                state,
-                repaired: if repairs && !clean { Some(now) } else { repaired },
-                repairs: if repairs && !clean { before.map_or(0, |before| before.repairs) + 1 } else { 0 },
-                differing: if repairs { Vec::new() } else { differing },
-            });
+            // What was put right changes the state, and so is looked at again: that it is right then is no calm.
+            if repairs && !differing.is_empty() {
+                known.progress.mending.note(differing.clone(), now);
+            }
+            let differing = if repairs { Vec::new() } else { differing };
+            known.progress.compared = Some(Compared { state, differing });
         });
     }
 
@@ -192,6 +189,31 @@ mod tests {
         memory.removed(&new);
         let (progress, _) = memory.get(&key, None);
         assert_eq!((progress.running, progress.is_removed), (None, true));
+    }
+
+    #[tokio::test]
+    async fn whoever_keeps_changing_things_is_given_way_to() {
+        let (memory, key) = (Memory::default(), Key::new("team-a", "c-l"));
+        let compared = |second: i64, differing: &[&str]| {
+            let work = memory.work(&key, None);
+            memory.begin(&work, Running::Compare, tokio::spawn(std::future::pending::<()>()).abort_handle());
+            let differing = differing.iter().map(|&one| one.to_owned()).collect();
+            let now = Timestamp::from_second(second).unwrap();
+            memory.compared(&work, 1, differing, true, now);
+            let mending = memory.get(&key, None).0.mending;
+            (mending.pause(now).as_secs(), mending.is_fight(now))
+        };
+        // Each repair is seen by the watches, and looked at once more.
+        for (second, expected) in [(0, (0, false)), (1, (4, false)), (6, (8, true)), (15, (16, true))] {
+            assert_eq!(compared(second, &["Service a"]), expected, "{second}");
+            assert_eq!(compared(second, &[]), expected, "{second}");
+        }
+        for second in (40..4000).step_by(310) {
+            compared(second, &["Service a"]);
+        }
+        assert_eq!(compared(4000, &["Service a"]), (300, true));
+        assert_eq!(compared(4000 + 900, &[]), (0, false));
+        assert_eq!(compared(4000 + 901, &["Service a"]), (0, false));
     }
 
     #[tokio::test]

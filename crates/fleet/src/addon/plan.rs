@@ -20,8 +20,11 @@ const FIRST_RETRY: Duration = Duration::from_secs(2);
 const LONGEST_RETRY: Duration = Duration::from_secs(300);
 /// A rollout or a restart is no trouble yet.
 const GRACE: Duration = Duration::from_secs(5);
-/// Somebody who changes an object as often as it is put right must not keep Butler busy.
-const LONGEST_REPAIR: Duration = Duration::from_secs(300);
+
+/// Objects are not what was applied, and stay so.
+pub(super) const DRIFTED: &str = "Drifted";
+/// Objects do not stay what was applied.
+pub(super) const CONTESTED: &str = "Contested";
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,6 +188,7 @@ fn compare(observed: &Observed, plan: &mut Plan, state: u64, wanted: Wanted) {
     if wanted.drift == DriftPolicy::Ignore || observed.progress.running.is_some() {
         return;
     }
+    contested(observed, plan);
     let compared = observed.progress.compared.as_ref();
     if let Some(compared) = compared
         && !compared.differing.is_empty()
@@ -194,7 +198,7 @@ fn compare(observed: &Observed, plan: &mut Plan, state: u64, wanted: Wanted) {
         plan.blockers.push(Blocker {
             evidence: compared.differing.iter().take(5).cloned().collect(),
             ..blocker(
-                "Drifted",
+                DRIFTED,
                 format!("{count} of its objects differ from what was applied"),
                 BlockerOwner::User,
                 "put them back, or set spec.driftPolicy to Repair",
@@ -211,18 +215,27 @@ fn compare(observed: &Observed, plan: &mut Plan, state: u64, wanted: Wanted) {
     } else if compared.is_some_and(|compared| compared.state == state) {
         return;
     }
-    if let Some(compared) = compared
-        && let (Some(last), 2..) = (compared.repaired, compared.repairs)
-    {
-        let pause = Duration::from_secs(1 << compared.repairs.min(16)).min(LONGEST_REPAIR);
-        let left = pause.saturating_sub(observed.now.duration_since(last).unsigned_abs());
-        if left > Duration::ZERO {
-            look_again(plan, left);
-            return;
-        }
+    let pause = observed.progress.mending.pause(observed.now);
+    if pause > Duration::ZERO {
+        look_again(plan, pause);
+        return;
     }
     let repairs = wanted.drift == DriftPolicy::Repair;
     plan.step = Some(Step::Compare(Box::new(wanted), repairs));
+}
+
+/// Tells of somebody who changes things as often as they are put right.
+fn contested(observed: &Observed, plan: &mut Plan) {
+    let mending = &observed.progress.mending;
+    if !mending.is_fight(observed.now) {
+        return;
+    }
+    let first = mending.objects.first().cloned().unwrap_or_default();
+    let message = format!("somebody else keeps changing {first}: it was put right {} times", mending.times);
+    let remedy = "find out who (kubectl get --show-managed-fields tells), or set spec.driftPolicy to Report or Ignore";
+    let evidence = mending.objects.iter().skip(1).take(5).cloned().collect();
+    plan.blockers.push(Blocker { evidence, ..blocker(CONTESTED, message, BlockerOwner::User, remedy) });
+    look_again(plan, mending.calm_in(observed.now));
 }
 
 fn look_again(plan: &mut Plan, left: Duration) {

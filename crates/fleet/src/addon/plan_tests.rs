@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::addon::ask::Ask;
 use crate::addon::graph::{IfMissing, Need, Node};
-use crate::addon::observed::{Compared, Progress};
+use crate::addon::observed::{Compared, Mending, Progress};
 use crate::addon::report::report;
 
 fn at(second: i64) -> Timestamp {
@@ -203,27 +203,32 @@ fn health_is_what_is_seen() {
 #[test]
 fn drift_is_looked_for_when_something_changed_and_not_too_often() {
     let before = json!({"phase": "Installed", "helmRelease": {"name": "l"}});
-    let compared = |state, repairs, repaired: Option<i64>, differing: &[&str]| Compared {
-        state,
-        differing: differing.iter().map(|one| (*one).to_owned()).collect(),
-        repaired: repaired.map(at),
-        repairs,
+    let compared = |state, differing: &[&str]| {
+        Some(Compared { state, differing: differing.iter().map(|one| (*one).to_owned()).collect() })
     };
-    for (policy, compared, expected) in [
-        (DriftPolicy::Repair, None, "Installed repair"),
-        (DriftPolicy::Repair, Some(compared(7, 0, None, &[])), "Installed nothing"),
-        (DriftPolicy::Repair, Some(compared(6, 1, Some(999), &[])), "Installed repair"),
+    let mended = |times, second| Mending { times, last: Some(at(second)), objects: vec!["Service x".into()] };
+    let never = Mending::default();
+    for (policy, compared, mending, expected) in [
+        (DriftPolicy::Repair, None, never.clone(), "Installed repair"),
+        (DriftPolicy::Repair, compared(7, &[]), never.clone(), "Installed nothing"),
+        (DriftPolicy::Repair, compared(6, &[]), mended(1, 999), "Installed repair"),
+        (DriftPolicy::Repair, compared(6, &[]), mended(2, 999), "Installed nothing"),
         // Somebody fights for it.
-        (DriftPolicy::Repair, Some(compared(6, 3, Some(999), &[])), "Installed nothing"),
-        (DriftPolicy::Repair, Some(compared(6, 3, Some(990), &[])), "Installed repair"),
-        (DriftPolicy::Report, None, "Installed compare"),
-        (DriftPolicy::Report, Some(compared(7, 0, None, &["Service x"])), "Installed nothing Drifted"),
-        (DriftPolicy::Ignore, None, "Installed nothing"),
+        (DriftPolicy::Repair, compared(6, &[]), mended(3, 999), "Installed nothing Contested"),
+        (DriftPolicy::Repair, compared(6, &[]), mended(3, 990), "Installed repair Contested"),
+        (DriftPolicy::Repair, compared(6, &[]), mended(3, 99), "Installed repair"),
+        (DriftPolicy::Report, None, never.clone(), "Installed compare"),
+        (DriftPolicy::Report, compared(7, &["Service x"]), never.clone(), "Installed nothing Drifted"),
+        (DriftPolicy::Ignore, None, never, "Installed nothing"),
     ] {
         let mut observed = installed(before.clone(), seen(7, &[]));
         observed.ask.drift_policy = Some(policy);
-        observed.progress.compared = compared;
+        (observed.progress.compared, observed.progress.mending) = (compared, mending);
         assert_eq!(told(&observed), expected, "{policy}");
+        let disturbances = plan(&observed).blockers.iter().filter(|b| b.reason != "WorkloadNotReady").count();
+        let status = report(&observed, &plan(&observed));
+        let undisturbed = status.conditions.iter().find(|known| known.type_ == "Undisturbed").unwrap();
+        assert_eq!(undisturbed.status == ConditionStatus::False, disturbances > 0, "{undisturbed:?}");
     }
 }
 
@@ -233,7 +238,7 @@ fn what_cannot_be_compared_is_not_taken_for_clean() {
         [(999, "Installed nothing HookFailed", Some(1)), (990, "Installed repair HookFailed", None)]
     {
         let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), seen(7, &[]));
-        observed.progress.compared = Some(Compared { state: 7, differing: Vec::new(), repaired: None, repairs: 0 });
+        observed.progress.compared = Some(Compared { state: 7, differing: Vec::new() });
         observed.progress.incomparable = Some(trouble("HookFailed", 1, false, second));
         assert_eq!(told(&observed), expected);
         assert_eq!(plan(&observed).again, again.map(Duration::from_secs));
