@@ -21,6 +21,7 @@ use serde_json::json;
 
 use super::Settings;
 use super::ask::Addon;
+use super::eyes::Changed;
 use super::graph::{IfMissing, Need, Node};
 use super::limits;
 use super::memory::{Memory, Work};
@@ -456,11 +457,14 @@ impl<K: Addon> Shared<K> {
         let gone = || Failure::new(runtime::Retry::Backoff, "KubeconfigMissing", "its kubeconfig is not there");
         let way = self.way(object.cluster().as_ref()).ok_or_else(gone).map_err(work::fault_of)?;
         let (own, place) = (Arc::downgrade(self), object.cluster());
-        let wake = move |addon: &str| {
+        let wake = move |changed: &Changed<'_>| {
             let Some(own) = own.upgrade() else { return };
             let addons = own.on_cluster(place.as_ref());
-            let woken = addons.iter().map(|addon| Key::of(&**addon)).filter(|key| label(key) == addon);
-            woken.for_each(|key| own.queue.add(key));
+            let is_of = |addon: &&Arc<K>| match changed {
+                Changed::Object(of) => label(&Key::of(&***addon)) == **of,
+                Changed::Record(of) => addon.told().and_then(Placement::recorded).as_ref() == Some(of),
+            };
+            addons.iter().filter(is_of).for_each(|addon| own.queue.add(Key::of(&**addon)));
         };
         self.targets.get(&cluster, way, wake).await.map_err(work::fault_of)
     }

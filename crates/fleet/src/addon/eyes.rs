@@ -1,5 +1,5 @@
 //! Watching the objects of addons on one cluster: one watch of each kind for all addons on it, as long as one has such
-//! objects.
+//! objects; and Helm's records, because others may use Helm.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,13 +7,17 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use helm::health::{Health, health};
+use helm::release::{SELECTOR, labelled};
+use k8s_openapi::api::core::v1::Secret;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, PartialObjectMeta};
 use kube::discovery::{Scope, oneshot};
 use kube::{Client, Resource, ResourceExt};
 use parking_lot::Mutex;
 use runtime::{Key, Watched, Watches};
+use tokio::sync::watch;
 
-use super::observed::Sight;
+use super::observed::{Revision, Sight};
+use super::placement::Placement;
 use crate::names;
 
 /// Listing the few objects of addons takes milliseconds where somebody answers.
@@ -38,15 +42,30 @@ const INERT: &[&str] = &[
     "ValidatingWebhookConfiguration",
 ];
 
-/// Told of an addon that something of it changed.
-type Wake = Arc<dyn Fn(&str) + Send + Sync>;
+/// Told that something of an addon changed.
+type Wake = Arc<dyn Fn(&Changed<'_>) + Send + Sync>;
+
+/// What changed.
+pub(crate) enum Changed<'a> {
+    /// An object of the addon with this label.
+    Object(&'a str),
+    /// A record of a release.
+    Record(Placement),
+}
 
 /// The watches on one cluster.
 pub(crate) struct Eyes {
     client: Client,
     wake: Wake,
     kinds: Mutex<HashMap<Type, Weak<Eye>>>,
+    /// Helm's records.
+    records: Watched<Metadata>,
+    /// Changes with every record.
+    told: watch::Sender<()>,
+    _watches: Watches,
 }
+
+type Metadata = PartialObjectMeta<DynamicObject>;
 
 /// `apiVersion` and `kind`.
 type Type = (String, String);
@@ -61,30 +80,52 @@ struct Eye {
 
 enum Seeing {
     Whole(Watched<DynamicObject>),
-    Metadata(Watched<PartialObjectMeta<DynamicObject>>),
+    Metadata(Watched<Metadata>),
+}
+
+/// What is looked at for an addon.
+pub(crate) struct Followed {
+    release: Placement,
+    placed: Vec<Placed>,
 }
 
 /// Where an object of an addon is, and who looks at it.
-pub(crate) struct Placed {
+struct Placed {
     eye: Arc<Eye>,
     key: Key,
 }
 
 impl Eyes {
-    /// Watches through `client`; `wake` is called with the addon label of whatever changes.
+    /// Watches through `client`; `wake` is called with whatever changes.
     pub(crate) fn new(client: Client, wake: Wake) -> Self {
-        Self { client, wake, kinds: Mutex::default() }
+        let watches = Watches::labelled(client.clone(), SELECTOR);
+        let records: Watched<Metadata> = watches.metadata_of(&ApiResource::erase::<Secret>(&()));
+        let told = watch::Sender::new(());
+        let (news, listener) = (told.clone(), Arc::clone(&wake));
+        records.on_change(move |before, after| {
+            let Some(record) = after.or(before) else { return };
+            news.send_replace(());
+            if let Some(release) = record.labels().get("name").cloned() {
+                listener(&Changed::Record(Placement { release, namespace: record.namespace().unwrap_or_default() }));
+            }
+        });
+        Self { client, wake, kinds: Mutex::default(), records, told, _watches: watches }
     }
 
-    /// Begins to watch these objects, and waits until they are known. Objects without a namespace are in `namespace`
-    /// if their kind is in any.
-    pub(crate) async fn follow(&self, objects: &[DynamicObject], namespace: &str) -> Result<Vec<Placed>, kube::Error> {
+    /// Begins to watch the objects of a release, and waits until they and this revision of it are known. Objects without
+    /// a namespace are in the release's if their kind is in any.
+    pub(crate) async fn follow(
+        &self,
+        objects: &[DynamicObject],
+        release: Placement,
+        revision: u32,
+    ) -> Result<Followed, kube::Error> {
         let mut placed = Vec::with_capacity(objects.len());
         for object in objects {
             let types = object.types.clone().unwrap_or_default();
             let type_ = (types.api_version, types.kind);
             let eye = self.eye(&type_).await?;
-            let own = object.namespace().unwrap_or_else(|| namespace.to_owned());
+            let own = object.namespace().unwrap_or_else(|| release.namespace.clone());
             let key = Key::new(if eye.is_namespaced { own } else { String::new() }, object.name_any());
             placed.push(Placed { eye, key });
         }
@@ -95,17 +136,30 @@ impl Eyes {
                     Seeing::Metadata(watched) => watched.synced().await,
                 }
             }
+            let mut told = self.told.subscribe();
+            while self.newest(&release).is_none_or(|newest| newest.number < revision) && told.changed().await.is_ok() {}
         };
         // Whatever is not known in time is not seen yet, and told once it is.
         let _ = tokio::time::timeout(KNOWN_WITHIN, synced).await;
-        Ok(placed)
+        Ok(Followed { release, placed })
     }
 
-    /// What there is of these objects.
-    pub(crate) fn sight(placed: &[Placed]) -> Sight {
+    /// The newest revision of a release.
+    fn newest(&self, of: &Placement) -> Option<Revision> {
+        let records = self.records.in_namespace(&of.namespace);
+        let own = records.iter().filter(|record| record.labels().get("name") == Some(&of.release));
+        let revisions = own.filter_map(|record| labelled(record.labels()));
+        revisions.max_by_key(|(number, _)| *number).map(|(number, status)| Revision { number, status })
+    }
+
+    /// What there is of an addon.
+    pub(crate) fn sight(&self, followed: &Followed) -> Sight {
+        if !self.records.is_synced() {
+            return Sight::None;
+        }
         let mut state = DefaultHasher::new();
         let mut unhealthy = Vec::new();
-        for Placed { eye, key } in placed {
+        for Placed { eye, key } in &followed.placed {
             if !eye.is_synced() {
                 return Sight::None;
             }
@@ -122,7 +176,7 @@ impl Eyes {
             mark.hash(&mut state);
             unhealthy.extend(trouble.map(|trouble| format!("{} {} {trouble}", eye.kind, place(key))));
         }
-        Sight::Seen { state: state.finish(), unhealthy }
+        Sight::Seen { state: state.finish(), unhealthy, release: self.newest(&followed.release) }
     }
 
     async fn eye(&self, type_: &Type) -> Result<Arc<Eye>, kube::Error> {
@@ -162,7 +216,7 @@ impl Eyes {
         watched.on_change(move |before, after| {
             for object in before.into_iter().chain(after) {
                 if let Some(addon) = object.labels().get(names::ADDON) {
-                    wake(addon);
+                    wake(&Changed::Object(addon));
                 }
             }
         });
@@ -203,8 +257,11 @@ fn place(key: &Key) -> String {
 
 #[cfg(test)]
 mod tests {
+    use helm::release::Status;
     use kapi::{Options, Peer, Plane, User};
     use kapi_store::Store;
+    use kube::Api;
+    use kube::api::PostParams;
     use serde_json::json;
 
     use super::*;
@@ -216,7 +273,7 @@ mod tests {
         let groups = vec!["system:masters".into(), "system:authenticated".into()];
         let user = User { name: "admin".into(), groups, ..User::default() };
         let client = Client::new(api.service_for(Peer { user: Some(user), ..Peer::default() }), "default");
-        let eyes = Eyes::new(client, Arc::new(|_: &str| {}));
+        let eyes = Eyes::new(client, Arc::new(|_: &Changed<'_>| {}));
         let object = |kind: &str| {
             serde_json::from_value(json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}})).unwrap()
         };
@@ -226,10 +283,21 @@ mod tests {
             kinds.sort();
             kinds
         };
-        let one = eyes.follow(&[object("ConfigMap"), object("Service")], "default").await.unwrap();
-        let two = eyes.follow(&[object("Service")], "default").await.unwrap();
+        let place = || Placement { release: "r".into(), namespace: "default".into() };
+        let record = json!({"metadata": {
+            "name": "sh.helm.release.v1.r.v2",
+            "labels": {"owner": "helm", "name": "r", "version": "2", "status": "deployed"},
+        }});
+        let record: Secret = serde_json::from_value(record).unwrap();
+        Api::<Secret>::namespaced(eyes.client.clone(), "default")
+            .create(&PostParams::default(), &record)
+            .await
+            .unwrap();
+        let one = eyes.follow(&[object("ConfigMap"), object("Service")], place(), 2).await.unwrap();
+        let two = eyes.follow(&[object("Service")], place(), 2).await.unwrap();
         assert_eq!(watched(), ["ConfigMap", "Service"]);
-        let Sight::Seen { unhealthy, .. } = Eyes::sight(&one) else { panic!("nothing is seen") };
+        let Sight::Seen { unhealthy, release, .. } = eyes.sight(&one) else { panic!("nothing is seen") };
+        assert_eq!(release, Some(Revision { number: 2, status: Status::Deployed }));
         assert_eq!(unhealthy, ["ConfigMap default/x is missing", "Service default/x is missing"]);
         drop(one);
         assert_eq!(watched(), ["Service"]);

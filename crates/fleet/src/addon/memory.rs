@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use runtime::Key;
 use tokio::task::AbortHandle;
 
-use super::eyes::{Eyes, Placed};
+use super::eyes::Followed;
 use super::observed::{Compared, Installed, Progress, Running, Sight, Trouble};
 use super::target::Target;
 use super::work::{Done, Fault};
@@ -25,7 +25,7 @@ pub(crate) struct Memory {
 struct Known {
     progress: Progress,
     /// Where its objects are, and who looks at them.
-    watched: Option<(Arc<Target>, Arc<[Placed]>)>,
+    watched: Option<(Arc<Target>, Arc<Followed>)>,
     /// The work that is being done: its number, and what ends it.
     task: Option<(u64, AbortHandle)>,
 }
@@ -56,7 +56,7 @@ impl Memory {
             }
             (known.progress.clone(), known.watched.clone())
         };
-        let sight = watched.map(|(_, placed)| Eyes::sight(&placed)).unwrap_or_default();
+        let sight = watched.map(|(target, followed)| target.eyes.sight(&followed)).unwrap_or_default();
         (progress, sight)
     }
 
@@ -87,6 +87,11 @@ impl Memory {
     pub(crate) fn ensured(&self, work: &Work, target: &Arc<Target>, digest: String, done: Done, now: Timestamp) {
         self.ended(work, |known| {
             known.progress.trouble = None;
+            let before = known.progress.installed.as_ref().filter(|before| before.digest == digest);
+            // The same was wanted all the time, and had to be done again.
+            if before.is_some_and(|before| before.release.revision != done.release.revision) {
+                known.progress.mending.note(vec!["the Helm release".to_owned()], now);
+            }
             known.installed(target, digest, done, now);
         });
     }
@@ -156,7 +161,7 @@ impl Known {
         self.progress.installed = Some(Installed { digest, release: done.release, at });
         self.progress.compared = None;
         self.progress.incomparable = None;
-        self.watched = Some((Arc::clone(target), done.placed));
+        self.watched = Some((Arc::clone(target), done.followed));
     }
 }
 

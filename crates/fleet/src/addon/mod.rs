@@ -38,7 +38,7 @@ use helm::source::Mirror;
 pub use ask::{Addon, Ask};
 pub use controller::AddonController;
 pub use graph::{IfMissing, Need, Node};
-pub use observed::{Compared, Ground, Installed, Mending, Observed, Progress, Running, Sight, Trouble};
+pub use observed::{Compared, Ground, Installed, Mending, Observed, Progress, Revision, Running, Sight, Trouble};
 pub use placement::Placement;
 pub use plan::{Plan, Step, plan};
 pub(crate) use report::INSTALLED;

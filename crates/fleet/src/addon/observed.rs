@@ -6,6 +6,7 @@ use std::time::Duration;
 use butler_api::butler::AddonDefinition;
 use butler_api::butler::addon_install::{AddonInstallStatus, AddonPhase, HelmRelease};
 use butler_api::shared::Blocker;
+use helm::release::Status;
 use jiff::Timestamp;
 use kernel::version::Version;
 use runtime::Key;
@@ -201,7 +202,18 @@ pub enum Sight {
         state: u64,
         /// Workloads that do not run, and why.
         unhealthy: Vec<String>,
+        /// The newest revision of its release, if there is any.
+        release: Option<Revision>,
     },
+}
+
+/// A revision of a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Revision {
+    /// Which.
+    pub number: u32,
+    /// Where it is in its life.
+    pub status: Status,
 }
 
 impl Observed {

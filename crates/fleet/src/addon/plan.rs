@@ -5,10 +5,11 @@ use std::time::Duration;
 use butler_api::butler::addon_definition::{AddonCategory, DriftPolicy};
 use butler_api::butler::addon_install::AddonPhase;
 use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus};
+use helm::release::Status;
 use jiff::Timestamp;
 
 use super::graph::{dependents, judge};
-use super::observed::{Ground, Installed, Observed, Running, Sight, Trouble};
+use super::observed::{Ground, Installed, Observed, Revision, Running, Sight, Trouble};
 use super::placement::Placement;
 use super::report::HEALTHY;
 use super::wanted::{For, Wanted, wanted};
@@ -150,7 +151,7 @@ pub fn plan(observed: &Observed) -> Plan {
 /// What is wanted is on the cluster: does it run, and is it still what was applied?
 fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: Wanted) -> Plan {
     plan.is_installed = true;
-    let Sight::Seen { state, unhealthy } = &observed.sight else {
+    let Sight::Seen { state, unhealthy, release } = &observed.sight else {
         plan.phase =
             Some(if observed.has_run() { observed.before.phase } else { None }.unwrap_or(on_its_way(observed)));
         plan.blockers.push(waiting("HealthUnknown", "its objects are not seen yet", Vec::new()));
@@ -179,8 +180,63 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
             waiting("WorkloadNotReady", message, more)
         });
     }
-    compare(observed, &mut plan, *state, wanted);
+    match others(installed, *release) {
+        Others::Nothing => compare(observed, &mut plan, *state, wanted),
+        Others::AtWork => plan.blockers.push(waiting(
+            "ReleaseBusy",
+            "somebody else is at work on its Helm release: nothing is compared until that is over",
+            Vec::new(),
+        )),
+        Others::Changed(what) => taken_over(observed, &mut plan, what, wanted),
+    }
     plan
+}
+
+/// What others did to a release, with Helm.
+enum Others {
+    Nothing,
+    AtWork,
+    Changed(String),
+}
+
+fn others(installed: &Installed, newest: Option<Revision>) -> Others {
+    let own = installed.release.revision.and_then(|revision| u32::try_from(revision).ok());
+    match newest {
+        None | Some(Revision { status: Status::Uninstalled, .. }) => {
+            Others::Changed("somebody else uninstalled its Helm release".to_owned())
+        }
+        Some(Revision { status, .. }) if status.is_pending() => Others::AtWork,
+        Some(Revision { number, status: Status::Deployed }) if Some(number) == own => Others::Nothing,
+        Some(Revision { number, .. }) => {
+            Others::Changed(format!("somebody else changed its Helm release: it is at revision {number}"))
+        }
+    }
+}
+
+/// The release is not what was installed any more.
+fn taken_over(observed: &Observed, plan: &mut Plan, what: String, wanted: Wanted) {
+    match wanted.drift {
+        DriftPolicy::Ignore => {}
+        DriftPolicy::Report => {
+            let remedy = "put it back with helm, or set spec.driftPolicy to Repair";
+            plan.blockers.push(blocker(DRIFTED, what, BlockerOwner::User, remedy));
+        }
+        DriftPolicy::Repair => {
+            contested(observed, plan);
+            let pause = observed.progress.mending.pause(observed.now);
+            if pause > Duration::ZERO {
+                look_again(plan, pause);
+                return;
+            }
+            plan.blockers.push(waiting("ReleaseChanged", what, Vec::new()));
+            plan.phase = Some(on_its_way(observed));
+            // A comparison would put back what others made of it.
+            plan.step = Some(match observed.progress.running {
+                Some(_) => Step::Stop,
+                None => Step::Ensure(Box::new(wanted)),
+            });
+        }
+    }
 }
 
 /// Whether to compare what is on the cluster with what was applied.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use butler_api::butler::AddonDefinition;
-use butler_api::butler::addon_install::AddonInstallStatus;
+use butler_api::butler::addon_install::{AddonInstallStatus, HelmRelease};
 use runtime::Key;
 use serde_json::{Value, json};
 
@@ -62,13 +62,15 @@ fn observed(before: Value) -> Observed {
 fn installed(before: Value, sight: Sight) -> Observed {
     let mut observed = observed(before);
     let digest = plan(&observed).wanted.unwrap().digest(None);
-    observed.progress.installed = Some(Installed { digest, release: Default::default(), at: at(900) });
+    let release = HelmRelease { revision: Some(1), ..HelmRelease::default() };
+    observed.progress.installed = Some(Installed { digest, release, at: at(900) });
     observed.sight = sight;
     observed
 }
 
 fn seen(state: u64, unhealthy: &[&str]) -> Sight {
-    Sight::Seen { state, unhealthy: unhealthy.iter().map(|one| (*one).to_owned()).collect() }
+    let release = Some(Revision { number: 1, status: Status::Deployed });
+    Sight::Seen { state, unhealthy: unhealthy.iter().map(|one| (*one).to_owned()).collect(), release }
 }
 
 /// Phase, step and reasons, in words.
@@ -230,6 +232,32 @@ fn drift_is_looked_for_when_something_changed_and_not_too_often() {
         let undisturbed = status.conditions.iter().find(|known| known.type_ == "Undisturbed").unwrap();
         assert_eq!(undisturbed.status == ConditionStatus::False, disturbances > 0, "{undisturbed:?}");
     }
+}
+
+#[test]
+fn what_others_do_with_helm_is_seen() {
+    let at_revision = |number, status| Some(Revision { number, status });
+    for (policy, release, expected) in [
+        (DriftPolicy::Repair, at_revision(1, Status::Deployed), "Installed repair"),
+        (DriftPolicy::Repair, None, "Upgrading ensure ReleaseChanged"),
+        (DriftPolicy::Repair, at_revision(2, Status::Deployed), "Upgrading ensure ReleaseChanged"),
+        (DriftPolicy::Repair, at_revision(2, Status::Failed), "Upgrading ensure ReleaseChanged"),
+        (DriftPolicy::Repair, at_revision(1, Status::Uninstalled), "Upgrading ensure ReleaseChanged"),
+        (DriftPolicy::Repair, at_revision(2, Status::PendingUpgrade), "Installed nothing ReleaseBusy"),
+        (DriftPolicy::Report, at_revision(2, Status::Deployed), "Installed nothing Drifted"),
+        (DriftPolicy::Report, None, "Installed nothing Drifted"),
+        (DriftPolicy::Ignore, None, "Installed nothing"),
+    ] {
+        let sight = Sight::Seen { state: 7, unhealthy: Vec::new(), release };
+        let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), sight);
+        observed.ask.drift_policy = Some(policy);
+        assert_eq!(told(&observed), expected, "{policy} {release:?}");
+    }
+    // Two who both want it their way do not go on for ever.
+    let gone = Sight::Seen { state: 7, unhealthy: Vec::new(), release: None };
+    let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), gone);
+    observed.progress.mending = Mending { times: 3, last: Some(at(999)), objects: vec!["the Helm release".into()] };
+    assert_eq!(told(&observed), "Installed nothing Contested");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use pki::Secret as Password;
 use runtime::{Failure, Key};
 use serde_json::Value;
 
-use super::eyes::Placed;
+use super::eyes::Followed;
 use super::manifests;
 use super::placement::Placement;
 use super::target::Target;
@@ -37,7 +37,7 @@ pub(crate) struct Done {
     pub(crate) release: HelmRelease,
     /// When it was applied.
     pub(crate) at: Option<jiff::Timestamp>,
-    pub(crate) placed: Arc<[Placed]>,
+    pub(crate) followed: Arc<Followed>,
 }
 
 /// Something that went wrong, as people are told of it.
@@ -179,8 +179,9 @@ fn equal(one: &Value, other: &Value) -> bool {
 
 async fn look(target: &Target, release: &Release) -> Result<Done, Fault> {
     let objects = Actions::objects(release)?;
-    let placed = target.eyes.follow(&objects, &release.namespace).await;
-    let placed = placed.map_err(|error| fault_of(Failure::from(error)))?;
+    let placement = Placement { release: release.name.clone(), namespace: release.namespace.clone() };
+    let followed = target.eyes.follow(&objects, placement, release.revision).await;
+    let followed = followed.map_err(|error| fault_of(Failure::from(error)))?;
     let version = release.chart.pointer("/metadata/appVersion").filter(|_| is_plain(release));
     let version = version.or_else(|| release.chart.pointer("/metadata/version")).and_then(Value::as_str);
     let told = HelmRelease {
@@ -190,7 +191,7 @@ async fn look(target: &Target, release: &Release) -> Result<Done, Fault> {
         status: Some(release.info.status.name().to_owned()),
         version: version.map(str::to_owned),
     };
-    Ok(Done { release: told, at: release.info.last_deployed, placed: placed.into() })
+    Ok(Done { release: told, at: release.info.last_deployed, followed: Arc::new(followed) })
 }
 
 /// Whether a release is of plain manifests.

@@ -1,10 +1,12 @@
 //! Addons on a tenant cluster, as a team asks for them.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use butler_api::butler::TenantAddon;
 use butler_api::butler::addon_install::AddonPhase;
 use fleet::addon::{AddonController, Settings};
+use helm::action::{Actions, Options};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use serde_json::{Value, json};
@@ -72,4 +74,42 @@ async fn a_cluster_that_moved_is_found_by_its_new_kubeconfig() {
     // Whoever still looked at the old address would not see it.
     patch(&maps, "paint", json!({"data": {"colour": "grey"}})).await;
     until(&maps, "paint", "blue again", |map| colour(map) == Some("blue")).await;
+}
+
+#[tokio::test]
+async fn what_a_tenant_does_with_helm_is_put_right() {
+    let mut world = World::new().await;
+    let tenant = Tenant::new(&world, world.plane()).await;
+    let files = tempfile::tempdir().unwrap();
+    define(&world, "paint", of_chart(&chart(files.path(), "paint"), "paint"), json!({})).await;
+    start(&mut world, &files.path().join("cache"));
+    let (addons, maps) =
+        (world.within::<TenantAddon>(TEAM), Api::<ConfigMap>::default_namespaced(tenant.client.clone()));
+    ask(&addons, "walls", json!({"addon": "paint"})).await;
+    until(&addons, "walls", "installed", is(AddonPhase::Installed)).await;
+    let at_revision = |revision: i32| {
+        move |addon: &TenantAddon| {
+            let release = addon.status.as_ref().and_then(|status| status.helm_release.clone());
+            is(AddonPhase::Installed)(addon) && release.and_then(|release| release.revision) == Some(revision)
+        }
+    };
+    // As `helm upgrade --set colour=red`, `helm rollback` and `helm uninstall` do it.
+    let helm = Actions::new(tenant.client.clone(), "helm", Arc::new(jiff::Timestamp::now));
+    let paint = helm::chart::Chart::load(&files.path().join("paint")).unwrap();
+    let red = json!({"colour": "red"}).as_object().unwrap().clone();
+    helm.upgrade("paint", &paint, &red, &Options::default()).await.unwrap();
+    until(&addons, "walls", "upgraded again", at_revision(3)).await;
+    assert_eq!(colour(&maps.get("paint").await.unwrap()), Some("blue"));
+    helm.uninstall("paint", &Options::default()).await.unwrap();
+    until(&addons, "walls", "installed again", at_revision(1)).await;
+    assert_eq!(colour(&maps.get("paint").await.unwrap()), Some("blue"));
+
+    patch(&addons, "walls", json!({"spec": {"driftPolicy": "Report"}})).await;
+    until(&addons, "walls", "told", is(AddonPhase::Installed)).await;
+    helm.upgrade("paint", &paint, &red, &Options::default()).await.unwrap();
+    until(&addons, "walls", "reported", |addon| {
+        addon.status.as_ref().is_some_and(|status| status.blockers.iter().any(|blocker| blocker.reason == "Drifted"))
+    })
+    .await;
+    assert_eq!(colour(&maps.get("paint").await.unwrap()), Some("red"));
 }

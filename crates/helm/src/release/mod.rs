@@ -19,7 +19,7 @@ use crate::manifest::{DeletePolicy, Event};
 use crate::values::Values;
 pub use chart::stored;
 pub use encoding::{MAX_RECORD, RecordError, decode, encode};
-pub use records::{Records, RecordsError};
+pub use records::{Records, RecordsError, SELECTOR, labelled};
 
 /// One revision of a release.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -12,6 +12,8 @@ use super::{RecordError, Release, Status, decode, encode};
 
 /// The type of Secrets that are records.
 const TYPE: &str = "helm.sh/release.v1";
+/// The labels of all records.
+pub const SELECTOR: &str = "owner=helm";
 /// The key of a record in its Secret.
 const KEY: &str = "release";
 /// Annotation with who is at work on a pending release. Helm's own updates drop it.
@@ -68,12 +70,8 @@ impl Records {
     /// The revisions of a release with their status, oldest first.
     pub async fn index(&self, name: &str) -> Result<Vec<(u32, Status)>, RecordsError> {
         let listed = self.secrets.list_metadata(&selected(name)).await.map_err(|error| api(name, error))?;
-        let entry = |labels: &BTreeMap<String, String>| {
-            let status = serde_json::from_value(labels.get("status")?.as_str().into()).unwrap_or_default();
-            Some((labels.get("version")?.parse().ok()?, status))
-        };
         let mut found: Vec<(u32, Status)> =
-            listed.items.iter().filter_map(|item| entry(item.metadata.labels.as_ref()?)).collect();
+            listed.items.iter().filter_map(|item| labelled(item.metadata.labels.as_ref()?)).collect();
         found.sort_by_key(|(revision, _)| *revision);
         Ok(found)
     }
@@ -179,12 +177,18 @@ impl Records {
     }
 }
 
+/// The revision that a record is of, and its status, by its labels.
+pub fn labelled(labels: &BTreeMap<String, String>) -> Option<(u32, Status)> {
+    let status = serde_json::from_value(labels.get("status")?.as_str().into()).unwrap_or_default();
+    Some((labels.get("version")?.parse().ok()?, status))
+}
+
 fn secret_name(name: &str, revision: u32) -> String {
     format!("sh.helm.release.v1.{name}.v{revision}")
 }
 
 fn selected(name: &str) -> ListParams {
-    ListParams::default().labels(&format!("name={name},owner=helm"))
+    ListParams::default().labels(&format!("name={name},{SELECTOR}"))
 }
 
 fn read(secret: &Secret) -> Result<Release, RecordsError> {
