@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use butler_api::butler::addon_definition::ManifestSource;
+use butler_api::butler::addon_definition::{DriftPolicy, ManifestSource};
 use butler_api::butler::addon_install::{AddonInstallStatus, HelmRelease};
 use butler_api::shared::{Blocker, BlockerOwner};
 use helm::action::{ActionError, Actions, Options};
@@ -22,6 +22,7 @@ use serde_json::Value;
 use super::eyes::Followed;
 use super::manifests;
 use super::placement::Placement;
+use super::plan::DRIFTED;
 use super::target::Target;
 use super::wanted::{Source, Wanted};
 use crate::blockers::blocker;
@@ -75,8 +76,19 @@ pub(crate) async fn ensure(
         .last(&wanted.placement.release)
         .await
         .map_err(ActionError::from)?;
+    let is_left_alone = told.is_same_wish() && wanted.drift != DriftPolicy::Repair;
     let release = match last {
         Some(last) if told.is_of(&last) => last,
+        // Others changed it while nobody looked, and it stays as they want it.
+        Some(last) if is_left_alone && last.info.status == Status::Deployed => {
+            let mut done = look(target, &last).await?;
+            done.release.revision = told.revision();
+            return Ok(done);
+        }
+        None if is_left_alone => {
+            let remedy = "set spec.driftPolicy to Repair, or delete this addon";
+            return Err(users(DRIFTED, "somebody else uninstalled its Helm release".to_owned(), remedy));
+        }
         last => {
             let chart = chart(origin, wanted).await?;
             let options = options(wanted, label, last.is_none());
@@ -122,10 +134,18 @@ pub(crate) struct Told {
 
 impl Told {
     fn is_of(&self, release: &Release) -> bool {
-        let revision = self.status.helm_release.as_ref().and_then(|told| told.revision);
-        self.status.values_digest.as_ref() == Some(&self.digest)
-            && revision.and_then(|revision| u32::try_from(revision).ok()) == Some(release.revision)
+        self.is_same_wish()
+            && self.revision().and_then(|revision| u32::try_from(revision).ok()) == Some(release.revision)
             && release.info.status == Status::Deployed
+    }
+
+    /// Whether what is wanted was installed before.
+    fn is_same_wish(&self) -> bool {
+        self.revision().is_some() && self.status.values_digest.as_ref() == Some(&self.digest)
+    }
+
+    fn revision(&self) -> Option<i32> {
+        self.status.helm_release.as_ref().and_then(|told| told.revision)
     }
 }
 

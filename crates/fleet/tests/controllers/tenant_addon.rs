@@ -112,4 +112,14 @@ async fn what_a_tenant_does_with_helm_is_put_right() {
     })
     .await;
     assert_eq!(colour(&maps.get("paint").await.unwrap()), Some("red"));
+    // Nor does another process put right what is only to be reported.
+    world.stop();
+    start(&mut world, &files.path().join("cache"));
+    helm.uninstall("paint", &Options::default()).await.unwrap();
+    until(&addons, "walls", "reported as gone", |addon| {
+        let blockers = addon.status.iter().flat_map(|status| &status.blockers);
+        blockers.into_iter().any(|blocker| blocker.message == "somebody else uninstalled its Helm release")
+    })
+    .await;
+    assert!(maps.get_opt("paint").await.unwrap().is_none());
 }

@@ -60,6 +60,11 @@ impl World {
         self.controllers.spawn(run(watches, Arc::new(Timestamp::now), Metrics::default()));
     }
 
+    /// Ends all controllers, as when their process is killed.
+    pub(crate) fn stop(&mut self) {
+        self.controllers.abort_all();
+    }
+
     /// What other APIs may be made on.
     pub(crate) fn plane(&self) -> &Plane {
         &self.plane
