@@ -385,8 +385,9 @@ fn unhealthy_for(observed: &Observed) -> Duration {
 
 fn health(observed: &Observed) -> Option<bool> {
     match &observed.sight {
-        Sight::Seen { unhealthy, .. } => Some(unhealthy.is_empty()),
-        Sight::None => None,
+        // What was seen last of a cluster that does not answer may be long gone.
+        Sight::Seen { unhealthy, .. } if observed.ground.answers => Some(unhealthy.is_empty()),
+        _ => None,
     }
 }
 

@@ -203,6 +203,22 @@ fn health_is_what_is_seen() {
 }
 
 #[test]
+fn nobody_knows_the_health_of_what_does_not_answer() {
+    let healthy = |observed: &Observed| {
+        let status = report(observed, &plan(observed));
+        let condition = status.conditions.into_iter().find(|known| known.type_ == "Healthy").unwrap();
+        (status.phase.unwrap(), condition.status, condition.reason.unwrap())
+    };
+    let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), seen(1, &[]));
+    assert_eq!(healthy(&observed), (AddonPhase::Installed, ConditionStatus::True, "AsWanted".to_owned()));
+    observed.ground.answers = false;
+    let unknown = (AddonPhase::Installed, ConditionStatus::Unknown, "ClusterUnreachable".to_owned());
+    assert_eq!(healthy(&observed), unknown);
+    observed.is_leaving = true;
+    assert_eq!(healthy(&observed).1, ConditionStatus::Unknown);
+}
+
+#[test]
 fn drift_is_looked_for_when_something_changed_and_not_too_often() {
     let before = json!({"phase": "Installed", "helmRelease": {"name": "l"}});
     let compared = |state, differing: &[&str]| {

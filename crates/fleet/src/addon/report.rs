@@ -93,16 +93,17 @@ fn verdicts(observed: &Observed, plan: &Plan, phase: AddonPhase) -> Vec<Verdict>
         Some(Blocker { reason, message, .. }) => (reason.clone(), message.clone()),
         None => (fallback.to_owned(), String::new()),
     };
+    let answers = observed.ground.exists && observed.ground.answers;
     let judge = |aspect: &'static str, holds: Option<bool>, good: &str, bad: &'static str| match holds {
         Some(true) => Verdict::holds(aspect, "AsWanted", good),
         Some(false) => {
             let (reason, message) = because(bad);
             Verdict::fails(aspect, reason, message)
         }
+        None if !answers => Verdict::unknown(aspect, "ClusterUnreachable", "the cluster's API does not answer"),
         None => Verdict::unknown(aspect, "Unknown", "nobody can say yet"),
     };
     let is_ready = phase == AddonPhase::Installed && plan.is_installed && plan.is_healthy == Some(true);
-    let answers = observed.ground.exists && observed.ground.answers;
     vec![
         judge(CLUSTER_READY, Some(answers), "the cluster's API answers", "ClusterNotReady"),
         judge(
