@@ -1,5 +1,6 @@
 //! The controller of TenantAddons and ManagementAddons: observe, plan, act, report.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use runtime::{
 use serde_json::json;
 
 use super::Settings;
-use super::ask::Addon;
+use super::ask::{Addon, Ask};
 use super::eyes::Changed;
 use super::graph::{IfMissing, Need, Node};
 use super::limits;
@@ -32,7 +33,7 @@ use super::plan::{Plan, Step, plan};
 use super::report::report;
 use super::target::{Target, Targets, Way};
 use super::turns::Turns;
-use super::wanted::Wanted;
+use super::wanted::{Wanted, secrets};
 use super::work::{self, Fault, Origin, Told};
 use crate::cluster::team_name;
 use crate::names;
@@ -180,9 +181,18 @@ impl<K: Addon> Shared<K> {
                 own.on_cluster(Some(&Key::of(&**cluster))).iter().for_each(|addon| queue.add(Key::of(&**addon)));
             }
         });
+        let (own, queue) = (Arc::downgrade(self), self.queue.clone());
+        self.configs.on_change(move |before, after| {
+            let generation = |config: Option<&Arc<ButlerConfig>>| config.map(|config| config.metadata.generation);
+            if generation(before) != generation(after)
+                && let Some(own) = own.upgrade()
+            {
+                own.memory.troubled().into_iter().for_each(|key| queue.add(key));
+            }
+        });
         let own = Arc::downgrade(self);
         self.secrets.queue_mapped(&self.queue, move |secret| {
-            own.upgrade().map(|own| own.reached_by(secret)).unwrap_or_default()
+            own.upgrade().map(|own| own.concerned_by(secret)).unwrap_or_default()
         });
         let own = Arc::downgrade(self);
         self.teams.queue_mapped(&self.queue, move |team| {
@@ -191,13 +201,43 @@ impl<K: Addon> Shared<K> {
         });
     }
 
-    /// The addons on clusters whose kubeconfig a Secret has.
-    fn reached_by(&self, secret: &Secret) -> Vec<Key> {
-        let (name, namespace) = (secret.name_any(), secret.namespace().unwrap_or_default());
+    /// What may put trouble right from outside: as it is now.
+    fn surroundings(&self, key: &Key, ask: &Ask, definition: Option<&AddonDefinition>) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let config = self.configs.get(&Key::cluster(BUTLER_CONFIG));
+        config.and_then(|config| config.metadata.generation).hash(&mut hasher);
+        definition.and_then(|definition| definition.metadata.generation).hash(&mut hasher);
+        for secret in secrets(ask, definition, &key.namespace) {
+            self.secrets.get(&secret).and_then(|secret| secret.resource_version()).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    /// The addons that a Secret matters to.
+    fn concerned_by(&self, secret: &Secret) -> Vec<Key> {
+        let key = Key::of(secret);
+        let reads = |addon: &&Arc<K>, definition: Option<&AddonDefinition>| {
+            secrets(&addon.ask(), definition, &Key::of(&***addon).namespace).contains(&key)
+        };
+        let neighbours = self.addons.in_namespace(&key.namespace);
+        let own = neighbours.iter().filter(|addon| reads(addon, None)).map(|addon| Key::of(&**addon));
+        let mut concerned: Vec<Key> = own.chain(self.reached_by(&key)).collect();
+        for definition in self.definitions.all() {
+            if secrets(&Ask::default(), Some(&definition), "").contains(&key) {
+                let name = definition.name_any();
+                let of_it = self.addons.all().into_iter().filter(|addon| addon.ask().addon.as_ref() == Some(&name));
+                concerned.extend(of_it.map(|addon| Key::of(&*addon)));
+            }
+        }
+        concerned
+    }
+
+    /// The addons on the cluster whose kubeconfig a Secret has.
+    fn reached_by(&self, Key { namespace, name }: &Key) -> Vec<Key> {
         // Most Secrets are no kubeconfigs, and there are many.
-        let Some(owner) = capi::names::secrets::of_kubeconfig(&name) else { return Vec::new() };
+        let Some(owner) = capi::names::secrets::of_kubeconfig(name) else { return Vec::new() };
         let is_of = |cluster: &&Arc<TenantCluster>| {
-            cluster.metadata.name.as_deref() == Some(owner) && names::internals(cluster) == namespace
+            cluster.metadata.name.as_deref() == Some(owner) && names::internals(cluster) == *namespace
         };
         let Some(cluster) = self.clusters.all().iter().find(is_of).map(|cluster| Key::of(&**cluster)) else {
             return Vec::new();
@@ -220,6 +260,7 @@ impl<K: Addon> Shared<K> {
         let others = others.iter().filter(|other| Key::of(&***other) != *key).map(|other| self.node(other)).collect();
         let (progress, sight) = self.memory.get(key, self.way(cluster.as_ref()).map(|way| way.version()));
         let ask = object.ask();
+        let definition = ask.addon.as_ref().and_then(|name| self.definitions.get(&Key::cluster(name)));
         Observed {
             key: key.clone(),
             generation: object.meta().generation,
@@ -229,7 +270,8 @@ impl<K: Addon> Shared<K> {
             may_go: object.annotations().contains_key(names::UNWANTED),
             retry: object.annotations().get(annotations::RETRY).cloned(),
             before: object.told().cloned().unwrap_or_default(),
-            definition: ask.addon.as_ref().and_then(|name| self.definitions.get(&Key::cluster(name))),
+            surroundings: self.surroundings(key, &ask, definition.as_deref()),
+            definition,
             own: self.node(object),
             others,
             ground: match &cluster {
@@ -358,7 +400,7 @@ impl<K: Addon> Shared<K> {
     fn start(self: &Arc<Self>, object: &Arc<K>, observed: &Observed, plan: &Plan) {
         let (own, object) = (Arc::clone(self), Arc::clone(object));
         let label = label(&observed.key);
-        let work = self.memory.work(&observed.key, observed.retry.clone());
+        let work = self.memory.work(&observed.key, observed.retry.clone(), observed.surroundings);
         match plan.step.clone() {
             Some(Step::Ensure(wanted)) => {
                 let digest = wanted.digest(observed.retry.as_deref());

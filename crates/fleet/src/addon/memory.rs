@@ -38,12 +38,20 @@ pub(crate) struct Work {
     number: u64,
     /// The value by which it was asked for.
     retry: Option<String>,
+    /// What is around it.
+    surroundings: u64,
 }
 
 impl Memory {
     /// Another piece of work.
-    pub(crate) fn work(&self, key: &Key, retry: Option<String>) -> Work {
-        Work { key: key.clone(), number: self.numbers.fetch_add(1, Ordering::Relaxed), retry }
+    pub(crate) fn work(&self, key: &Key, retry: Option<String>, surroundings: u64) -> Work {
+        Work { key: key.clone(), number: self.numbers.fetch_add(1, Ordering::Relaxed), retry, surroundings }
+    }
+
+    /// Those in trouble.
+    pub(crate) fn troubled(&self) -> Vec<Key> {
+        let addons = self.addons.lock();
+        addons.iter().filter(|(_, known)| known.progress.trouble.is_some()).map(|(key, _)| key.clone()).collect()
     }
 
     /// What is known of an addon, and what is seen of it. Whoever watches by another way than the present one sees nothing.
@@ -169,6 +177,7 @@ fn trouble(work: &Work, digest: Option<String>, fault: Fault, before: Option<Tro
     Trouble {
         digest,
         retry: work.retry.clone(),
+        surroundings: work.surroundings,
         blocker: *fault.blocker,
         is_final: fault.is_final,
         failures: before.map_or(0, |before| before.failures) + 1,
@@ -184,7 +193,7 @@ mod tests {
     async fn the_end_of_work_that_was_stopped_says_nothing() {
         let (memory, key) = (Memory::default(), Key::new("team-a", "c-l"));
         let task = || tokio::spawn(std::future::pending::<()>()).abort_handle();
-        let (old, new) = (memory.work(&key, None), memory.work(&key, None));
+        let (old, new) = (memory.work(&key, None, 0), memory.work(&key, None, 0));
         memory.begin(&old, Running::Compare, task());
         memory.stop(&key);
         memory.begin(&new, Running::Ensure("x".into()), task());
@@ -200,7 +209,7 @@ mod tests {
     async fn whoever_keeps_changing_things_is_given_way_to() {
         let (memory, key) = (Memory::default(), Key::new("team-a", "c-l"));
         let compared = |second: i64, differing: &[&str]| {
-            let work = memory.work(&key, None);
+            let work = memory.work(&key, None, 0);
             memory.begin(&work, Running::Compare, tokio::spawn(std::future::pending::<()>()).abort_handle());
             let differing = differing.iter().map(|&one| one.to_owned()).collect();
             let now = Timestamp::from_second(second).unwrap();
@@ -225,7 +234,7 @@ mod tests {
     async fn a_comparison_that_failed_leaves_what_was_known() {
         let (memory, key) = (Memory::default(), Key::new("team-a", "c-l"));
         let begun = || {
-            let work = memory.work(&key, None);
+            let work = memory.work(&key, None, 0);
             memory.begin(&work, Running::Compare, tokio::spawn(std::future::pending::<()>()).abort_handle());
             work
         };

@@ -33,6 +33,8 @@ pub struct Observed {
     pub may_go: bool,
     /// The value by which another try was asked for.
     pub retry: Option<String>,
+    /// Stands for all outside of it that may put trouble right: mirrors, Secrets, the catalogue.
+    pub surroundings: u64,
     /// What was told last time.
     pub before: AddonInstallStatus,
     /// Its entry of the catalogue.
@@ -111,6 +113,8 @@ pub struct Trouble {
     pub digest: Option<String>,
     /// The value by which the try was asked for.
     pub retry: Option<String>,
+    /// What was around it then.
+    pub surroundings: u64,
     /// What it was.
     pub blocker: Blocker,
     /// Trying the same again cannot help.

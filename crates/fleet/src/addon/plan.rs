@@ -119,7 +119,12 @@ pub fn plan(observed: &Observed) -> Plan {
         plan.blockers.push(moved(&recorded, &wanted.placement));
         return plan;
     }
-    if let Some(installed) = observed.progress.installed.as_ref().filter(|installed| installed.digest == digest) {
+    // Whatever changed around it may have put it right.
+    let is_same_try =
+        |trouble: &&Trouble| trouble.digest.as_ref() == Some(&digest) && trouble.surroundings == observed.surroundings;
+    let trouble = observed.progress.trouble.as_ref().filter(is_same_try);
+    let is_there = |installed: &&Installed| installed.digest == digest && trouble.is_none();
+    if let Some(installed) = observed.progress.installed.as_ref().filter(is_there) {
         return settled(observed, plan, installed, wanted);
     }
     // What was told of as installed is only looked at; nothing has to wait for that.
@@ -129,7 +134,7 @@ pub fn plan(observed: &Observed) -> Plan {
         plan.phase = Some(if observed.own.is_there { on_its_way(observed) } else { AddonPhase::Pending });
         return plan;
     }
-    if let Some(trouble) = observed.progress.trouble.as_ref().filter(|t| t.digest.as_ref() == Some(&digest)) {
+    if let Some(trouble) = trouble {
         plan.blockers.push(trouble.blocker.clone());
         plan.phase = Some(AddonPhase::Failed);
         let Some(left) = retry_in(trouble, observed.now) else { return plan };

@@ -47,6 +47,7 @@ fn observed(before: Value) -> Observed {
         is_clusters_own: true,
         may_go: false,
         retry: None,
+        surroundings: 0,
         before,
         definition: Some(definition(json!({}))),
         own,
@@ -150,7 +151,7 @@ fn work_that_runs_is_left_alone_unless_something_else_is_wanted() {
 
 fn trouble(reason: &str, failures: i32, is_final: bool, second: i64) -> Trouble {
     let blocker = blocker(reason, "no", BlockerOwner::User, "look");
-    Trouble { digest: None, retry: None, blocker, is_final, failures, at: at(second) }
+    Trouble { digest: None, retry: None, surroundings: 0, blocker, is_final, failures, at: at(second) }
 }
 
 #[test]
@@ -169,6 +170,10 @@ fn what_failed_is_tried_again_ever_later() {
         observed.progress.trouble = Some(of_install(failures, is_final));
         assert_eq!(told(&observed), expected);
         assert_eq!(plan(&observed).again, again.map(Duration::from_secs));
+        // So may whatever changed outside.
+        observed.surroundings = 1;
+        assert_eq!(told(&observed), "Installing ensure");
+        observed.surroundings = 0;
         // Another wish, or somebody who asks for it, is another try.
         observed.retry = Some("1".into());
         assert_eq!(told(&observed), "Installing ensure");

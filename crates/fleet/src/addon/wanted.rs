@@ -95,6 +95,25 @@ pub(crate) struct For<'a> {
     pub(crate) butlers_values: &'a [&'a str],
 }
 
+/// The Secrets that are read for an addon in this namespace.
+pub(crate) fn secrets(ask: &Ask, definition: Option<&AddonDefinition>, namespace: &str) -> Vec<Key> {
+    match (&ask.helm, definition.and_then(|definition| definition.spec.chart.as_ref())) {
+        (Some(chart), _) => chart.credentials_ref.iter().map(|reference| own(namespace, reference)).collect(),
+        (None, Some(chart)) => chart.credentials_ref.iter().chain(&chart.ca_ref).map(at_home).collect(),
+        (None, None) => Vec::new(),
+    }
+}
+
+/// A Secret that a team names. Those of other teams are none of theirs.
+fn own(namespace: &str, reference: &SecretRef) -> Key {
+    Key::new(namespace, reference.name.clone())
+}
+
+/// A Secret that the catalogue names.
+fn at_home(reference: &SecretRef) -> Key {
+    Key::new(reference.namespace.as_deref().unwrap_or(SYSTEM_NAMESPACE), reference.name.clone())
+}
+
 /// Fills the gaps, or says what is wrong and who can put it right.
 pub(crate) fn wanted(
     ask: &Ask,
@@ -118,15 +137,13 @@ pub(crate) fn wanted(
 }
 
 fn of_chart(ask: &Ask, chart: HelmChart, placement: Placement, target: &For<'_>) -> Wanted {
-    // Secrets of other teams are none of theirs.
-    let own = |reference: SecretRef| Key::new(&target.object.namespace, reference.name);
     Wanted {
         title: chart.chart.clone(),
         source: Source::Chart {
             repository: chart.repository,
             name: chart.chart,
             digest: None,
-            credentials: chart.credentials_ref.map(own),
+            credentials: chart.credentials_ref.as_ref().map(|reference| own(&target.object.namespace, reference)),
             authority: None,
         },
         placement,
@@ -167,9 +184,6 @@ fn of_catalogue(
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    let at_home = |reference: &SecretRef| {
-        Key::new(reference.namespace.as_deref().unwrap_or(SYSTEM_NAMESPACE), reference.name.clone())
-    };
     let source = match (&spec.chart, &spec.manifests) {
         (Some(chart), _) => Source::Chart {
             repository: chart.repository.clone(),

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use butler_api::butler::TenantAddon;
 use butler_api::butler::addon_install::AddonPhase;
+use butler_api::butler::{ButlerConfig, TenantAddon};
 use fleet::addon::{AddonController, Settings};
 use helm::action::{Actions, Options};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -122,4 +122,22 @@ async fn what_a_tenant_does_with_helm_is_put_right() {
     })
     .await;
     assert!(maps.get_opt("paint").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn what_is_put_right_outside_is_tried_again() {
+    let mut world = World::new().await;
+    let tenant = Tenant::new(&world, world.plane()).await;
+    let files = tempfile::tempdir().unwrap();
+    let folder = chart(files.path(), "paint");
+    start(&mut world, &files.path().join("cache"));
+    let addons = world.within::<TenantAddon>(TEAM);
+    let chart = json!({"repository": "http://127.0.0.1:9/charts", "chart": "paint", "namespace": "default"});
+    ask(&addons, "walls", json!({"helm": chart})).await;
+    let failed = until(&addons, "walls", "refused", is(AddonPhase::Failed)).await.status.unwrap();
+    assert_eq!(failed.blockers[0].reason, "RepositoryForbidden");
+    let mirror = json!({"addons": {"mirrors": [{"prefix": "http://127.0.0.1:9/charts", "with": folder}]}});
+    create(&world.all::<ButlerConfig>(), butler("ButlerConfig", "butler", mirror)).await;
+    until(&addons, "walls", "installed", is(AddonPhase::Installed)).await;
+    Api::<ConfigMap>::default_namespaced(tenant.client.clone()).get("walls").await.unwrap();
 }
