@@ -191,6 +191,8 @@ pub struct AddonSettings {
         ),
     ))]
     pub allowed_repositories: Vec<String>,
+    /// How much of the disk fetched charts may take; 1Gi when left out. What was used longest ago goes first.
+    pub cache_size: Option<Quantity>,
 }
 
 /// A place that is asked instead of repositories.

@@ -83,6 +83,8 @@ pub struct Limits {
     pub redirects: usize,
     /// How long a request may take, until its last byte.
     pub time: Duration,
+    /// Bytes of everything that is kept on disk.
+    pub cache: u64,
     /// How long an index is believed without asking whether there is a newer one.
     pub index_age: Duration,
 }
@@ -93,6 +95,7 @@ impl Default for Limits {
             index: 64 << 20,
             archive: 64 << 20,
             redirects: 5,
+            cache: 1 << 30,
             time: Duration::from_secs(120),
             index_age: Duration::from_secs(300),
         }
@@ -142,7 +145,7 @@ impl Sources {
     /// The same with other limits.
     pub fn with_limits(cache: PathBuf, mirrors: Vec<Mirror>, limits: Limits) -> Self {
         let inner = Inner {
-            cache: Cache::new(cache),
+            cache: Cache::new(cache, limits.cache),
             limits,
             client: http::Client::new(limits, mirrors.iter().map(|mirror| mirror.with.clone()).collect()),
             charts: Flights::default(),
