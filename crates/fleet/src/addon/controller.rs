@@ -9,8 +9,9 @@ use butler_api::butler::tenant_cluster::{ClusterPhase, ManagementMode};
 use butler_api::butler::{AddonDefinition, ButlerConfig, Team, TenantCluster};
 use butler_api::names::{BUTLER_CONFIG, annotations, conditions};
 use butler_api::shared::{BlockerOwner, ConditionStatus};
-use helm::source::{Mirror, Sources};
+use helm::source::{Limits, Mirror, Sources};
 use k8s_openapi::api::core::v1::Secret;
+use kernel::quantity::Quantity;
 use kube::{Resource, ResourceExt};
 use parking_lot::Mutex;
 use runtime::events::Recorder;
@@ -76,8 +77,8 @@ struct Shared<K: Addon> {
     memory: Memory,
     targets: Targets,
     turns: Turns,
-    /// Where charts come from, and the mirrors that is by.
-    sources: Mutex<Option<(Vec<Mirror>, Sources)>>,
+    /// Where charts come from, and what that is by: mirrors, and the size of the cache.
+    sources: Mutex<Option<((Vec<Mirror>, u64), Sources)>>,
 }
 
 impl<K: Addon> AddonController<K> {
@@ -421,6 +422,12 @@ impl<K: Addon> Shared<K> {
                     }
                 });
             }
+            Some(Step::TakeBack(wanted, why)) => {
+                let digest = wanted.digest(observed.retry.as_deref());
+                let limit = wanted.patience + MARGIN;
+                let running = Running::Ensure(digest.clone());
+                self.spawn(&work.clone(), running, limit, own.take_back(work, object, *wanted, why, digest));
+            }
             Some(Step::Uninstall(there)) => {
                 self.spawn(&work.clone(), Running::Uninstall, UNINSTALL, async move {
                     let removed = match own.target(&object).await {
@@ -485,6 +492,20 @@ impl<K: Addon> Shared<K> {
         }
     }
 
+    async fn take_back(self: Arc<Self>, work: Work, object: Arc<K>, wanted: Wanted, why: String, digest: String) {
+        let target = match self.target(&object).await {
+            Ok(target) => target,
+            Err(fault) => return self.memory.failed(&work, None, Some(digest), fault, None, now(&self.clock)),
+        };
+        let (there, fault) = match work::take_back(&target, &wanted, &label(&work.key), &why).await {
+            Ok((done, fault)) => (Some(done), fault),
+            Err(fault) => (work::present(&target, &wanted).await, fault),
+        };
+        // Nobody knows any more what that was wanted by.
+        let there = there.map(|done| (String::new(), done));
+        self.memory.failed(&work, Some(&target), Some(digest), fault, there, now(&self.clock));
+    }
+
     /// How a cluster is reached now.
     fn way(&self, cluster: Option<&Key>) -> Option<Way> {
         match cluster {
@@ -523,12 +544,17 @@ impl<K: Addon> Shared<K> {
         let named = config.iter().flat_map(|config| config.spec.addons.iter()).flat_map(|addons| &addons.mirrors);
         let named = named.map(|mirror| Mirror { prefix: mirror.prefix.clone(), with: mirror.with.clone() });
         let mirrors: Vec<Mirror> = named.chain(self.settings.mirrors.iter().cloned()).collect();
+        let asked = config.iter().filter_map(|config| config.spec.addons.as_ref()?.cache_size.as_ref()).next();
+        let size = asked.and_then(|size| size.to_string().parse::<Quantity>().ok());
+        let size = size.and_then(|size| u64::try_from(size.value()).ok());
+        let limits = Limits { cache: size.unwrap_or(Limits::default().cache), ..Limits::default() };
+        let by = (mirrors, limits.cache);
         let mut sources = self.sources.lock();
-        if let Some((_, known)) = sources.as_ref().filter(|(by, _)| *by == mirrors) {
+        if let Some((_, known)) = sources.as_ref().filter(|(known, _)| *known == by) {
             return known.clone();
         }
-        let fresh = Sources::new(self.settings.cache.clone(), mirrors.clone());
-        *sources = Some((mirrors, fresh.clone()));
+        let fresh = Sources::with_limits(self.settings.cache.clone(), by.0.clone(), limits);
+        *sources = Some((by, fresh.clone()));
         fresh
     }
 

@@ -72,6 +72,7 @@ type Type = (String, String);
 
 /// The watch of one kind. It ends with the last that looks.
 struct Eye {
+    api_version: String,
     kind: String,
     is_namespaced: bool,
     seeing: Seeing,
@@ -148,8 +149,11 @@ impl Eyes {
     fn newest(&self, of: &Placement) -> Option<Revision> {
         let records = self.records.in_namespace(&of.namespace);
         let own = records.iter().filter(|record| record.labels().get("name") == Some(&of.release));
-        let revisions = own.filter_map(|record| labelled(record.labels()));
-        revisions.max_by_key(|(number, _)| *number).map(|(number, status)| Revision { number, status })
+        let revisions = own.filter_map(|record| {
+            let (number, status) = labelled(record.labels())?;
+            Some(Revision { number, status, since: record.creation_timestamp().map(|time| time.0) })
+        });
+        revisions.max_by_key(|revision| revision.number)
     }
 
     /// What there is of an addon.
@@ -166,7 +170,7 @@ impl Eyes {
             let (mark, trouble) = match &eye.seeing {
                 Seeing::Whole(watched) => {
                     let object = watched.get(key);
-                    (object.as_deref().map(mark), trouble(object.as_deref()))
+                    (object.as_deref().map(mark), eye.trouble(object.as_deref()))
                 }
                 Seeing::Metadata(watched) => {
                     let object = watched.get(key);
@@ -208,7 +212,7 @@ impl Eyes {
             self.wake_by(&watched);
             Seeing::Whole(watched)
         };
-        Eye { kind: kind.kind.clone(), is_namespaced, seeing, _watches: watches }
+        Eye { api_version: kind.api_version.clone(), kind: kind.kind.clone(), is_namespaced, seeing, _watches: watches }
     }
 
     fn wake_by<K: Resource + Clone + 'static>(&self, watched: &Watched<K>) {
@@ -230,6 +234,20 @@ impl Eye {
             Seeing::Metadata(watched) => watched.is_synced(),
         }
     }
+
+    /// Why an object does not run.
+    fn trouble(&self, object: Option<&DynamicObject>) -> Option<String> {
+        let Some(object) = object else { return Some(MISSING.to_owned()) };
+        let mut value = serde_json::to_value(object).unwrap_or_default();
+        // Lists leave out what kind their items are of.
+        value["apiVersion"] = self.api_version.as_str().into();
+        value["kind"] = self.kind.as_str().into();
+        match health(&value) {
+            Health::Current => None,
+            Health::InProgress(why) | Health::Failed(why) => Some(format!("is not ready: {why}")),
+            Health::Terminating => Some("is being deleted".to_owned()),
+        }
+    }
 }
 
 const MISSING: &str = "is missing";
@@ -239,16 +257,6 @@ fn mark<K: Resource>(object: &K) -> (Option<String>, Option<i64>, Option<String>
     let meta = object.meta();
     let revision = meta.resource_version.clone().filter(|_| meta.generation.is_none());
     (meta.uid.clone(), meta.generation, revision)
-}
-
-fn trouble(object: Option<&DynamicObject>) -> Option<String> {
-    let Some(object) = object else { return Some(MISSING.to_owned()) };
-    let value = serde_json::to_value(object).unwrap_or_default();
-    match health(&value) {
-        Health::Current => None,
-        Health::InProgress(why) | Health::Failed(why) => Some(format!("is not ready: {why}")),
-        Health::Terminating => Some("is being deleted".to_owned()),
-    }
 }
 
 fn place(key: &Key) -> String {
@@ -297,7 +305,8 @@ mod tests {
         let two = eyes.follow(&[object("Service")], place(), 2).await.unwrap();
         assert_eq!(watched(), ["ConfigMap", "Service"]);
         let Sight::Seen { unhealthy, release, .. } = eyes.sight(&one) else { panic!("nothing is seen") };
-        assert_eq!(release, Some(Revision { number: 2, status: Status::Deployed }));
+        let release = release.unwrap();
+        assert_eq!((release.number, release.status, release.since.is_some()), (2, Status::Deployed, true));
         assert_eq!(unhealthy, ["ConfigMap default/x is missing", "Service default/x is missing"]);
         drop(one);
         assert_eq!(watched(), ["Service"]);

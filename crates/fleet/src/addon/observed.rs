@@ -218,6 +218,8 @@ pub struct Revision {
     pub number: u32,
     /// Where it is in its life.
     pub status: Status,
+    /// When it was begun.
+    pub since: Option<Timestamp>,
 }
 
 impl Observed {

@@ -36,6 +36,8 @@ pub enum Step {
     Ensure(Box<Wanted>),
     /// Compare with what is on the cluster; put it right if so said.
     Compare(Box<Wanted>, bool),
+    /// Go back to the revision before, because of this: what is wanted does not come to run.
+    TakeBack(Box<Wanted>, String),
     /// Remove this release from the cluster.
     Uninstall(Placement),
     /// Stop what is being done: it is not wanted any more.
@@ -185,13 +187,22 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
             waiting("WorkloadNotReady", message, more)
         });
     }
-    match others(installed, *release) {
+    let is_new = observed.before.phase == Some(AddonPhase::Upgrading);
+    match others(installed, *release, observed.now, wanted.patience) {
+        Others::Nothing if is_new && wanted.rolls_back && plan.phase == Some(AddonPhase::Degraded) => {
+            let why = format!("{} within {} s", unhealthy.join("; "), wanted.patience.as_secs());
+            plan.phase = Some(AddonPhase::Upgrading);
+            plan.step = Some(match observed.progress.running {
+                Some(_) => Step::Stop,
+                None => Step::TakeBack(Box::new(wanted), why),
+            });
+        }
         Others::Nothing => compare(observed, &mut plan, *state, wanted),
-        Others::AtWork => plan.blockers.push(waiting(
-            "ReleaseBusy",
-            "somebody else is at work on its Helm release: nothing is compared until that is over",
-            Vec::new(),
-        )),
+        Others::AtWork(left) => {
+            let message = "somebody else is at work on its Helm release: nothing is compared until that is over";
+            plan.blockers.push(waiting("ReleaseBusy", message, Vec::new()));
+            look_again(&mut plan, left);
+        }
         Others::Changed(what) => taken_over(observed, &mut plan, what, wanted),
     }
     plan
@@ -200,18 +211,27 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
 /// What others did to a release, with Helm.
 enum Others {
     Nothing,
-    AtWork,
+    /// For so long at most: then whoever it was is gone.
+    AtWork(Duration),
     Changed(String),
 }
 
-fn others(installed: &Installed, newest: Option<Revision>) -> Others {
+fn others(installed: &Installed, newest: Option<Revision>, now: Timestamp, patience: Duration) -> Others {
     let own = installed.release.revision.and_then(|revision| u32::try_from(revision).ok());
     match newest {
         None | Some(Revision { status: Status::Uninstalled, .. }) => {
             Others::Changed("somebody else uninstalled its Helm release".to_owned())
         }
-        Some(Revision { status, .. }) if status.is_pending() => Others::AtWork,
-        Some(Revision { number, status: Status::Deployed }) if Some(number) == own => Others::Nothing,
+        Some(Revision { status, since, .. }) if status.is_pending() => {
+            let age = since.map_or(Duration::MAX, |since| now.duration_since(since).unsigned_abs());
+            match patience.saturating_sub(age) {
+                Duration::ZERO => {
+                    Others::Changed("somebody else began to change its Helm release, and left".to_owned())
+                }
+                left => Others::AtWork(left),
+            }
+        }
+        Some(Revision { number, status: Status::Deployed, .. }) if Some(number) == own => Others::Nothing,
         Some(Revision { number, .. }) => {
             Others::Changed(format!("somebody else changed its Helm release: it is at revision {number}"))
         }

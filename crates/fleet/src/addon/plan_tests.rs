@@ -70,7 +70,7 @@ fn installed(before: Value, sight: Sight) -> Observed {
 }
 
 fn seen(state: u64, unhealthy: &[&str]) -> Sight {
-    let release = Some(Revision { number: 1, status: Status::Deployed });
+    let release = Some(Revision { number: 1, status: Status::Deployed, since: None });
     Sight::Seen { state, unhealthy: unhealthy.iter().map(|one| (*one).to_owned()).collect(), release }
 }
 
@@ -83,6 +83,7 @@ fn told(observed: &Observed) -> String {
         Some(Step::Ensure(_)) => "ensure",
         Some(Step::Compare(_, true)) => "repair",
         Some(Step::Compare(_, false)) => "compare",
+        Some(Step::TakeBack(..)) => "take back",
         Some(Step::Uninstall(_)) => "uninstall",
         Some(Step::Stop) => "stop",
         Some(Step::Release) => "release",
@@ -208,6 +209,26 @@ fn health_is_what_is_seen() {
 }
 
 #[test]
+fn an_upgrade_that_never_runs_is_taken_back() {
+    use butler_api::butler::addon_install::UpgradeFailurePolicy::{Keep, Rollback};
+    for (phase, policy, second, expected) in [
+        ("Upgrading", None, 900 + 599, "Upgrading repair WorkloadNotReady"),
+        ("Upgrading", None, 900 + 601, "Upgrading take back WorkloadNotReady"),
+        ("Upgrading", Some(Rollback), 900 + 601, "Upgrading take back WorkloadNotReady"),
+        ("Upgrading", Some(Keep), 900 + 601, "Degraded repair WorkloadNotReady"),
+        // There is nothing to go back to, or it has run.
+        ("Installing", None, 900 + 601, "Degraded repair WorkloadNotReady"),
+        ("Degraded", None, 900 + 601, "Degraded repair WorkloadNotReady"),
+    ] {
+        let before = json!({"phase": phase, "helmRelease": {"name": "l"}, "installedVersion": "1.0.0"});
+        let mut observed = installed(before, seen(1, &["Deployment a is not ready"]));
+        observed.ask.on_upgrade_failure = policy;
+        observed.now = at(second);
+        assert_eq!(told(&observed), expected);
+    }
+}
+
+#[test]
 fn nobody_knows_the_health_of_what_does_not_answer() {
     let healthy = |observed: &Observed| {
         let status = report(observed, &plan(observed));
@@ -257,7 +278,8 @@ fn drift_is_looked_for_when_something_changed_and_not_too_often() {
 
 #[test]
 fn what_others_do_with_helm_is_seen() {
-    let at_revision = |number, status| Some(Revision { number, status });
+    let begun = |number, status, second| Some(Revision { number, status, since: Some(at(second)) });
+    let at_revision = |number, status| begun(number, status, 990);
     for (policy, release, expected) in [
         (DriftPolicy::Repair, at_revision(1, Status::Deployed), "Installed repair"),
         (DriftPolicy::Repair, None, "Upgrading ensure ReleaseChanged"),
@@ -265,6 +287,7 @@ fn what_others_do_with_helm_is_seen() {
         (DriftPolicy::Repair, at_revision(2, Status::Failed), "Upgrading ensure ReleaseChanged"),
         (DriftPolicy::Repair, at_revision(1, Status::Uninstalled), "Upgrading ensure ReleaseChanged"),
         (DriftPolicy::Repair, at_revision(2, Status::PendingUpgrade), "Installed nothing ReleaseBusy"),
+        (DriftPolicy::Repair, begun(2, Status::PendingUpgrade, 100), "Upgrading ensure ReleaseChanged"),
         (DriftPolicy::Report, at_revision(2, Status::Deployed), "Installed nothing Drifted"),
         (DriftPolicy::Report, None, "Installed nothing Drifted"),
         (DriftPolicy::Ignore, None, "Installed nothing"),

@@ -98,6 +98,21 @@ pub(crate) async fn ensure(
     look(target, &release).await
 }
 
+/// Goes back to the revision before what is wanted, which did not come to run. What is there then, and what is told.
+pub(crate) async fn take_back(
+    target: &Target,
+    wanted: &Wanted,
+    label: &str,
+    why: &str,
+) -> Result<(Done, Fault), Fault> {
+    let options = options(wanted, label, false);
+    let back = target.actions.rollback(&wanted.placement.release, None, &options).await?;
+    let message = format!("{why}; went back to what was there before, as revision {}", back.revision);
+    let remedy =
+        "correct spec.values or spec.version, and look at its pods; spec.onUpgradeFailure Keep leaves it there";
+    Ok((look(target, &back).await?, users("WorkloadNotReady", message, remedy)))
+}
+
 /// The release that is there, if any is complete.
 pub(crate) async fn present(target: &Target, wanted: &Wanted) -> Option<Done> {
     let deployed =
