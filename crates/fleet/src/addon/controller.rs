@@ -16,10 +16,8 @@ use kube::{Resource, ResourceExt};
 use parking_lot::Mutex;
 use runtime::events::Recorder;
 use runtime::{
-    Applier, Clock, Failure, Key, Metrics, Next, Queue, Reconcile, Watched, Watches, add_finalizer, fingerprint,
-    remove_finalizer,
+    Applier, Clock, Failure, Key, Metrics, Next, Queue, Reconcile, Watched, Watches, add_finalizer, remove_finalizer,
 };
-use serde_json::json;
 
 use super::Settings;
 use super::ask::{Addon, Ask};
@@ -35,7 +33,7 @@ use super::report::report;
 use super::target::{Target, Targets, Way};
 use super::turns::Turns;
 use super::wanted::{Wanted, secrets};
-use super::work::{self, Fault, Origin, Told};
+use super::work::{self, Fault, Origin, Told, label};
 use crate::cluster::team_name;
 use crate::names;
 use crate::names::MANAGER;
@@ -53,8 +51,6 @@ const OF_ONE_TEAM: usize = 8;
 const MARGIN: Duration = Duration::from_secs(180);
 /// A removal is not given longer than this, with all hooks of it.
 const UNINSTALL: Duration = Duration::from_secs(780);
-/// Labels cannot be longer.
-const LONGEST_LABEL: usize = 63;
 
 /// The controller of one kind of addon.
 pub struct AddonController<K: Addon> {
@@ -400,7 +396,7 @@ impl<K: Addon> Shared<K> {
     /// Begins the work that the plan asks for. Its end leads to another pass.
     fn start(self: &Arc<Self>, object: &Arc<K>, observed: &Observed, plan: &Plan) {
         let (own, object) = (Arc::clone(self), Arc::clone(object));
-        let label = label(&observed.key);
+        let label = label(&observed.key.name);
         let work = self.memory.work(&observed.key, observed.retry.clone(), observed.surroundings);
         match plan.step.clone() {
             Some(Step::Ensure(wanted)) => {
@@ -482,7 +478,7 @@ impl<K: Addon> Shared<K> {
         let (sources, management) = (self.sources(), self.applier.client().clone());
         let origin = Origin { sources: &sources, management: &management, allowed: self.allowed_repositories() };
         let known = told.status.values_digest.clone().unwrap_or_default();
-        let label = label(&work.key);
+        let label = label(&work.key.name);
         match work::ensure(&target, &origin, &wanted, &label, &told).await {
             Ok(done) => self.memory.ensured(&work, &target, digest, done, now(&self.clock)),
             Err(fault) => {
@@ -497,7 +493,7 @@ impl<K: Addon> Shared<K> {
             Ok(target) => target,
             Err(fault) => return self.memory.failed(&work, None, Some(digest), fault, None, now(&self.clock)),
         };
-        let (there, fault) = match work::take_back(&target, &wanted, &label(&work.key), &why).await {
+        let (there, fault) = match work::take_back(&target, &wanted, &label(&work.key.name), &why).await {
             Ok((done, fault)) => (Some(done), fault),
             Err(fault) => (work::present(&target, &wanted).await, fault),
         };
@@ -524,7 +520,7 @@ impl<K: Addon> Shared<K> {
             let Some(own) = own.upgrade() else { return };
             let addons = own.on_cluster(place.as_ref());
             let is_of = |addon: &&Arc<K>| match changed {
-                Changed::Object(of) => label(&Key::of(&***addon)) == **of,
+                Changed::Object(of) => label(&Key::of(&***addon).name) == **of,
                 Changed::Record(of) => addon.told().and_then(Placement::recorded).as_ref() == Some(of),
             };
             addons.iter().filter(is_of).for_each(|addon| own.queue.add(Key::of(&**addon)));
@@ -572,11 +568,6 @@ fn management() -> Key {
 /// Whether something of it is on its cluster; what was only begun has no revision.
 fn is_there(told: &AddonInstallStatus) -> bool {
     told.helm_release.as_ref().is_some_and(|release| release.revision.is_some())
-}
-
-/// The label of an addon's objects on its cluster.
-fn label(key: &Key) -> String {
-    if key.name.len() <= LONGEST_LABEL { key.name.clone() } else { fingerprint(&json!(key.name)) }
 }
 
 /// Whether the platform asks for it: a cluster by its spec, or, on the management cluster, whoever runs the platform.

@@ -44,6 +44,7 @@ pub use plan::{Plan, Step, plan};
 pub(crate) use report::INSTALLED;
 pub use report::report;
 pub use wanted::{Source, Wanted};
+pub use work::{labels_of, version_of};
 
 pub use catalogue::keep;
 

@@ -37,6 +37,8 @@ pub struct Wanted {
     pub version: String,
     /// All values.
     pub values: Values,
+    /// Those of them that the addon's object has.
+    pub given: Values,
     /// How long it may take until its workloads run.
     pub patience: Duration,
     /// What happens to objects that were changed by others.
@@ -150,6 +152,7 @@ fn of_chart(ask: &Ask, chart: HelmChart, placement: Placement, target: &For<'_>)
         create_namespace: chart.create_namespace,
         version: ask.version.clone().unwrap_or_default(),
         values: ask.values.clone(),
+        given: ask.values.clone(),
         patience: PATIENCE,
         drift: ask.drift_policy.unwrap_or(DriftPolicy::Repair),
         rolls_back: rolls_back(ask),
@@ -208,6 +211,7 @@ fn of_catalogue(
         create_namespace,
         version,
         values: merged,
+        given: ask.values.clone(),
         patience: duration(&timeout).unwrap_or(PATIENCE),
         drift: ask.drift_policy.or(spec.drift_policy).unwrap_or(DriftPolicy::Repair),
         rolls_back: rolls_back(ask),

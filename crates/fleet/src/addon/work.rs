@@ -16,8 +16,8 @@ use helm::values::Values;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use pki::Secret as Password;
-use runtime::{Failure, Key};
-use serde_json::Value;
+use runtime::{Failure, Key, fingerprint};
+use serde_json::{Value, json};
 
 use super::eyes::Followed;
 use super::manifests;
@@ -30,6 +30,8 @@ use crate::names;
 
 /// Revisions of an addon that are kept.
 const HISTORY: usize = 10;
+/// Labels cannot be longer.
+const LONGEST_LABEL: usize = 63;
 /// Objects that do not go by themselves are told of after this time.
 const GONE_WITHIN: Duration = Duration::from_secs(120);
 
@@ -217,16 +219,20 @@ async fn look(target: &Target, release: &Release) -> Result<Done, Fault> {
     let placement = Placement { release: release.name.clone(), namespace: release.namespace.clone() };
     let followed = target.eyes.follow(&objects, placement, release.revision).await;
     let followed = followed.map_err(|error| fault_of(Failure::from(error)))?;
-    let version = release.chart.pointer("/metadata/appVersion").filter(|_| is_plain(release));
-    let version = version.or_else(|| release.chart.pointer("/metadata/version")).and_then(Value::as_str);
     let told = HelmRelease {
         name: Some(release.name.clone()),
         namespace: Some(release.namespace.clone()),
         revision: i32::try_from(release.revision).ok(),
         status: Some(release.info.status.name().to_owned()),
-        version: version.map(str::to_owned),
+        version: version_of(release).map(str::to_owned),
     };
     Ok(Done { release: told, at: release.info.last_deployed, followed: Arc::new(followed) })
+}
+
+/// The version of an addon that a release is of, as people ask for it.
+pub fn version_of(release: &Release) -> Option<&str> {
+    let version = release.chart.pointer("/metadata/appVersion").filter(|_| is_plain(release));
+    version.or_else(|| release.chart.pointer("/metadata/version")).and_then(Value::as_str)
 }
 
 /// Whether a release is of plain manifests.
@@ -242,9 +248,20 @@ fn options(wanted: &Wanted, label: &str, is_new: bool) -> Options {
         // Nothing is left half installed; what was there before comes back if the addon says so.
         atomic: is_new || wanted.rolls_back,
         max_history: HISTORY,
+        given: Some(wanted.given.clone()),
         labels: labels(label),
         ..Options::default()
     }
+}
+
+/// The label of an addon's objects on its cluster.
+pub(crate) fn label(addon: &str) -> String {
+    if addon.len() <= LONGEST_LABEL { addon.to_owned() } else { fingerprint(&json!(addon)) }
+}
+
+/// The labels of all objects of an addon.
+pub fn labels_of(addon: &str) -> BTreeMap<String, String> {
+    labels(&label(addon))
 }
 
 fn labels(label: &str) -> BTreeMap<String, String> {

@@ -78,6 +78,8 @@ pub struct Options {
     pub no_hooks: bool,
     /// What becomes of the values of the revision before.
     pub prior_values: PriorValues,
+    /// The part of the values that a user gave, to be remembered.
+    pub given: Option<Values>,
     /// Labels for every object, hooks included.
     pub labels: BTreeMap<String, String>,
     /// Labels for the records.
@@ -113,6 +115,7 @@ impl Default for Options {
             skip_crds: false,
             no_hooks: false,
             prior_values: PriorValues::default(),
+            given: None,
             labels: BTreeMap::new(),
             record_labels: BTreeMap::new(),
         }
@@ -194,6 +197,25 @@ impl Actions {
         let prior = Prior { revision: last.revision, upgraded: Some(&upgraded), was_complete };
         let plan = work.prepare(name, chart, values, prior).await?;
         self.act(&mut work, plan, pending).await
+    }
+
+    /// What an upgrade would make of a release, or an installation where there is none. Nothing is written.
+    pub async fn preview(
+        &self,
+        name: &str,
+        chart: &Chart,
+        values: &Values,
+        options: &Options,
+    ) -> Result<Release, ActionError> {
+        let work = Work::begin(self, options, name).await?;
+        let upgraded = match work.existing(name).await {
+            Ok(last) => Some(work.upgraded(&last).await?),
+            Err(ActionError::NotFound(_)) => None,
+            Err(error) => return Err(error),
+        };
+        let revision = work.index.last().map_or(0, |(revision, _)| *revision);
+        let prior = Prior { revision, upgraded: upgraded.as_ref(), was_complete: was_complete(&work.index) };
+        Ok(work.prepare(name, chart, values, prior).await?.release)
     }
 
     /// Goes back to a revision; without one, to the last that was complete before the newest.

@@ -114,6 +114,7 @@ impl Work<'_> {
             revision,
             namespace: self.options.namespace.clone(),
             apply_method: APPLY_METHOD.to_owned(),
+            given: self.options.given.clone(),
             pending: Pending { crds, event: String::new() },
             labels,
             operator: None,

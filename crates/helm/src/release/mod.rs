@@ -17,7 +17,7 @@ use serde_json::{Map, Value as Json};
 use crate::chart::Chart;
 use crate::manifest::{DeletePolicy, Event};
 use crate::values::Values;
-pub use chart::stored;
+pub use chart::{restored, stored};
 pub use encoding::{MAX_RECORD, RecordError, decode, encode};
 pub use records::{Records, RecordsError, SELECTOR, labelled};
 
@@ -53,6 +53,9 @@ pub struct Release {
     /// What it takes to go on with a pending release. Ours alone: Helm reads over it.
     #[serde(default, skip_serializing_if = "Pending::is_empty")]
     pub pending: Pending,
+    /// The part of the values that a user gave, where others put defaults under them. Ours alone: Helm reads over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<Values>,
     /// Labels of the record that are not Helm's own.
     #[serde(skip)]
     pub labels: BTreeMap<String, String>,
@@ -242,7 +245,7 @@ impl Release {
         }
         let plain = |values: &Values| {
             let mut values = Json::Object(values.clone());
-            chart::integers(&mut values);
+            crate::values::integers(&mut values);
             values
         };
         self.chart == stored(&chart) && plain(&self.config) == plain(values)
