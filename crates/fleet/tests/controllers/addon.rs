@@ -41,19 +41,19 @@ pub(crate) fn of_chart(repository: &str, name: &str) -> Value {
     json!({"chart": {"repository": repository, "name": name, "defaultVersion": "1.0.0"}})
 }
 
-fn start(world: &mut World, cache: &Path) {
+pub(crate) fn start(world: &mut World, cache: &Path) {
     let settings = Settings { cache: cache.to_owned(), ..Settings::default() };
     world.start(|watches, clock, metrics| AddonController::<ManagementAddon>::run(watches, clock, metrics, settings));
 }
 
-fn is(phase: AddonPhase) -> impl Fn(&ManagementAddon) -> bool {
+pub(crate) fn is(phase: AddonPhase) -> impl Fn(&ManagementAddon) -> bool {
     move |addon| {
         let status = addon.status.clone().unwrap_or_default();
         status.phase == Some(phase) && status.observed_generation == addon.metadata.generation
     }
 }
 
-fn reason(addon: &ManagementAddon) -> String {
+pub(crate) fn reason(addon: &ManagementAddon) -> String {
     let blockers = addon.status.iter().flat_map(|status| &status.blockers);
     blockers.map(|blocker| blocker.reason.clone()).collect::<Vec<_>>().join(" ")
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use butler_api::butler::addon_install::AddonPhase;
-use butler_api::butler::{ButlerConfig, TenantAddon};
+use butler_api::butler::{ButlerConfig, Team, TenantAddon};
+use butler_api::shared::ConditionStatus;
 use fleet::addon::{AddonController, Settings};
 use helm::action::{Actions, Options};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -140,4 +141,38 @@ async fn what_is_put_right_outside_is_tried_again() {
     create(&world.all::<ButlerConfig>(), butler("ButlerConfig", "butler", mirror)).await;
     until(&addons, "walls", "installed", is(AddonPhase::Installed)).await;
     Api::<ConfigMap>::default_namespaced(tenant.client.clone()).get("walls").await.unwrap();
+}
+
+#[tokio::test]
+async fn what_a_team_is_denied_is_not_installed_until_it_is_allowed() {
+    let mut world = World::new().await;
+    let tenant = Tenant::new(&world, world.plane()).await;
+    let files = tempfile::tempdir().unwrap();
+    define(&world, "paint", of_chart(&chart(files.path(), "paint"), "paint"), json!({})).await;
+    let teams = world.all::<Team>();
+    create(&teams, butler("Team", TEAM, json!({"resourceLimits": {"deniedAddons": ["paint"]}}))).await;
+    start(&mut world, &files.path().join("cache"));
+    let addons = world.within::<TenantAddon>(TEAM);
+    ask(&addons, "walls", json!({"addon": "paint"})).await;
+    let denied = until(&addons, "walls", "denied", |addon| {
+        addon
+            .status
+            .as_ref()
+            .is_some_and(|status| status.blockers.iter().any(|blocker| blocker.reason == "AddonDenied"))
+    })
+    .await;
+    assert_eq!(denied.status.unwrap().phase, Some(AddonPhase::Pending));
+    let maps = Api::<ConfigMap>::default_namespaced(tenant.client.clone());
+    assert!(maps.get_opt("paint").await.unwrap().is_none());
+    patch(&teams, TEAM, json!({"spec": {"resourceLimits": {"deniedAddons": []}}})).await;
+    until(&addons, "walls", "installed", is(AddonPhase::Installed)).await;
+
+    // Nobody knows how it fares while its cluster does not answer.
+    tenant.answers(false).await;
+    let told = until(&addons, "walls", "out of sight", |addon| {
+        let conditions = addon.status.iter().flat_map(|status| &status.conditions);
+        conditions.into_iter().any(|known| known.type_ == "Healthy" && known.status == ConditionStatus::Unknown)
+    })
+    .await;
+    assert_eq!(told.status.unwrap().phase, Some(AddonPhase::Installed));
 }
