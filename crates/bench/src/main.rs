@@ -1,6 +1,7 @@
 //! Measures the embedded API against a real kube-apiserver with etcd, one after the other in one run, and what hosted
 //! control planes on it cost.
 
+mod addons;
 mod clusters;
 mod connection;
 mod load;
@@ -21,12 +22,15 @@ use server::Programs;
 const SETTLE: Duration = Duration::from_secs(5);
 
 const USAGE: &str = "bench [--quick] [--embedded-only] [--tenants-only] [--tenants N] [--clusters-only] [--clusters N]
-  --quick           10,000 objects, 200 control planes, 100 clusters and shorter loads
+      [--addons-only] [--addons N]
+  --quick           10,000 objects, 200 control planes, 100 clusters, 100 addons and shorter loads
   --embedded-only   no real kube-apiserver to compare with
   --tenants-only    hosted control planes and nothing else
   --tenants N       that many of them
   --clusters-only   tenant clusters and nothing else
   --clusters N      that many of them
+  --addons-only     addons on tenant clusters and nothing else
+  --addons N        that many of them, five on each cluster
 BUTLER names the butler program; without it, the one beside this program is measured.";
 
 #[derive(Default)]
@@ -37,6 +41,8 @@ struct Arguments {
     tenants: Option<usize>,
     clusters_only: bool,
     clusters: Option<usize>,
+    addons_only: bool,
+    addons: Option<usize>,
 }
 
 impl Arguments {
@@ -48,10 +54,16 @@ impl Arguments {
                 "--embedded-only" => parsed.embedded_only = true,
                 "--tenants-only" => parsed.tenants_only = true,
                 "--clusters-only" => parsed.clusters_only = true,
-                "--tenants" | "--clusters" => {
+                "--addons-only" => parsed.addons_only = true,
+                "--tenants" | "--clusters" | "--addons" => {
                     let number = given.next().and_then(|number| number.parse().ok()).filter(|number| *number > 0);
                     let number = number.with_context(|| format!("{argument} needs a number\n{USAGE}"))?;
-                    *(if argument == "--tenants" { &mut parsed.tenants } else { &mut parsed.clusters }) = Some(number);
+                    let wish = match argument.as_str() {
+                        "--tenants" => &mut parsed.tenants,
+                        "--clusters" => &mut parsed.clusters,
+                        _ => &mut parsed.addons,
+                    };
+                    *wish = Some(number);
                 }
                 _ => bail!("{argument} is not known\n{USAGE}"),
             }
@@ -67,6 +79,7 @@ struct Size {
     watched: usize,
     tenants: usize,
     clusters: usize,
+    addons: usize,
 }
 
 #[tokio::main]
@@ -80,7 +93,15 @@ async fn main() -> Result<()> {
         bail!("{} is not there; `cargo build --release -p butler` makes it", butler.display());
     }
     let mut size = if arguments.quick {
-        Size { objects: 10_000, starts: 3, load: Duration::from_secs(5), watched: 200, tenants: 200, clusters: 100 }
+        Size {
+            objects: 10_000,
+            starts: 3,
+            load: Duration::from_secs(5),
+            watched: 200,
+            tenants: 200,
+            clusters: 100,
+            addons: 100,
+        }
     } else {
         Size {
             objects: 100_000,
@@ -89,10 +110,12 @@ async fn main() -> Result<()> {
             watched: 400,
             tenants: 1_000,
             clusters: 1_000,
+            addons: 1_000,
         }
     };
     size.tenants = arguments.tenants.unwrap_or(size.tenants);
     size.clusters = arguments.clusters.unwrap_or(size.clusters);
+    size.addons = arguments.addons.unwrap_or(size.addons);
     let cores = std::thread::available_parallelism()?;
     say("Both servers write with fsync and are asked over HTTPS with client certificates by the same client.");
     say(&format!(
@@ -105,6 +128,9 @@ async fn main() -> Result<()> {
     if arguments.clusters_only {
         return measure_clusters(butler, &size).await;
     }
+    if arguments.addons_only {
+        return measure_addons(butler, &size).await;
+    }
     // First, while this process is small.
     let cost = logical::measure().await.context("one more logical API")?;
     report::logical(&cost);
@@ -112,6 +138,8 @@ async fn main() -> Result<()> {
     measure_tenants(butler.clone(), &size).await?;
     say("");
     measure_clusters(butler.clone(), &size).await?;
+    say("");
+    measure_addons(butler.clone(), &size).await?;
     say("");
     let embedded = measure("embedded", &Programs::Embedded(butler), &size).await.context("the embedded API")?;
     if arguments.embedded_only {
@@ -134,6 +162,12 @@ async fn measure_clusters(butler: std::path::PathBuf, size: &Size) -> Result<()>
     let butlerctl = butler.with_file_name("butlerctl");
     let cost = clusters::measure(&Programs::Embedded(butler), &butlerctl, size.clusters).await.context("clusters")?;
     report::clusters(&cost, size.clusters);
+    Ok(())
+}
+
+async fn measure_addons(butler: std::path::PathBuf, size: &Size) -> Result<()> {
+    let cost = addons::measure(&Programs::Embedded(butler), size.addons).await.context("addons")?;
+    report::addons(&cost);
     Ok(())
 }
 
