@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use butler_api::butler::AddonDefinition;
+use butler_api::butler::addon_definition::DriftPolicy;
 use butler_api::butler::addon_install::{AddonInstallStatus, HelmRelease};
+use helm::release::Status;
 use runtime::Key;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::addon::ask::Ask;
 use crate::addon::graph::{IfMissing, Need, Node};
-use crate::addon::observed::{Compared, Mending, Progress};
+use crate::addon::observed::{Compared, Mending, Progress, Revision};
 use crate::addon::report::report;
 
 fn at(second: i64) -> Timestamp {
