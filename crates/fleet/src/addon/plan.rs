@@ -25,6 +25,9 @@ const LONGEST_RETRY: Duration = Duration::from_secs(300);
 /// A rollout or a restart is no trouble yet.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// More workloads than this are not named when an upgrade is taken back.
+const NAMED: usize = 3;
+
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
@@ -185,10 +188,13 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
             waiting("WorkloadNotReady", message, more)
         });
     }
-    let is_new = observed.before.phase == Some(AddonPhase::Upgrading);
+    // Of a first revision there is nothing to go back to.
+    let is_later = installed.release.revision.is_some_and(|revision| revision > 1);
+    let is_upgrade = is_later && observed.before.phase == Some(AddonPhase::Upgrading);
     match others(installed, *release, observed.now, wanted.patience) {
-        Others::Nothing if is_new && wanted.rolls_back && plan.phase == Some(AddonPhase::Degraded) => {
-            let why = format!("{} within {} s", unhealthy.join("; "), wanted.patience.as_secs());
+        Others::Nothing if is_upgrade && wanted.rolls_back && plan.phase == Some(AddonPhase::Degraded) => {
+            let first = unhealthy.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+            let why = format!("{first}, and that for {} s", wanted.patience.as_secs());
             plan.phase = Some(AddonPhase::Upgrading);
             plan.step = Some(match observed.progress.running {
                 Some(_) => Step::Stop,

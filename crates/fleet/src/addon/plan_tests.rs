@@ -213,6 +213,7 @@ fn health_is_what_is_seen() {
 #[test]
 fn an_upgrade_that_never_runs_is_taken_back() {
     use butler_api::butler::addon_install::UpgradeFailurePolicy::{Keep, Rollback};
+    let later = Revision { number: 2, status: Status::Deployed, since: None };
     for (phase, policy, second, expected) in [
         ("Upgrading", None, 900 + 599, "Upgrading repair WorkloadNotReady"),
         ("Upgrading", None, 900 + 601, "Upgrading take back WorkloadNotReady"),
@@ -223,11 +224,17 @@ fn an_upgrade_that_never_runs_is_taken_back() {
         ("Degraded", None, 900 + 601, "Degraded repair WorkloadNotReady"),
     ] {
         let before = json!({"phase": phase, "helmRelease": {"name": "l"}, "installedVersion": "1.0.0"});
-        let mut observed = installed(before, seen(1, &["Deployment a is not ready"]));
+        let sight = Sight::Seen { state: 1, unhealthy: vec!["Deployment a is not ready".into()], release: Some(later) };
+        let mut observed = installed(before, sight);
+        observed.progress.installed.as_mut().unwrap().release.revision = Some(2);
         observed.ask.on_upgrade_failure = policy;
         observed.now = at(second);
         assert_eq!(told(&observed), expected);
     }
+    let before = json!({"phase": "Upgrading", "helmRelease": {"name": "l"}, "installedVersion": "1.0.0"});
+    let mut first = installed(before, seen(1, &["Deployment a is not ready"]));
+    first.now = at(900 + 601);
+    assert_eq!(told(&first), "Degraded repair WorkloadNotReady");
 }
 
 #[test]
