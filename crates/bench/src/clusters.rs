@@ -12,7 +12,7 @@ use crate::observe::{Arrivals, LONG_QUIET, QUIET, REST, Reached, State, settle};
 use crate::report::{percentile, say};
 use crate::server::Programs;
 
-const GROUP: &str = "/apis/butler.butlerlabs.dev/v1alpha1";
+pub(crate) const GROUP: &str = "/apis/butler.butlerlabs.dev/v1alpha1";
 const TEAMS: usize = 20;
 const CLIENTS: usize = 8;
 const WORKERS: usize = 3;
@@ -111,7 +111,7 @@ fn path(kind: &str, number: usize) -> String {
 }
 
 /// Teams, their namespaces, and an infrastructure whose machines take no time.
-async fn prepare(dialler: &Dialler) -> Result<()> {
+pub(crate) async fn prepare(dialler: &Dialler) -> Result<()> {
     let mut connection = dialler.connect().await?;
     let namespaces = (0..TEAMS).map(team).chain(["butler-system".to_owned()]);
     for name in namespaces {
@@ -126,7 +126,8 @@ async fn prepare(dialler: &Dialler) -> Result<()> {
     connection.create(&format!("{GROUP}/namespaces/butler-system/providerconfigs"), body).await
 }
 
-async fn create(dialler: &Dialler, kind: &str, count: usize) -> Result<()> {
+/// Creates that many clusters with names of one kind.
+pub(crate) async fn create(dialler: &Dialler, kind: &str, count: usize) -> Result<()> {
     let spec = json!({
         "kubernetesVersion": "v1.34.4",
         "providerConfigRef": {"name": "local"},
@@ -146,7 +147,13 @@ async fn install(dialler: &Dialler, count: usize) -> Result<()> {
     each(dialler, count, "tenantaddons", addon).await
 }
 
-async fn each(dialler: &Dialler, count: usize, kind: &str, body: impl Fn(usize) -> bytes::Bytes + Copy) -> Result<()> {
+/// Creates that many objects of a kind, spread over the teams.
+pub(crate) async fn each(
+    dialler: &Dialler,
+    count: usize,
+    kind: &str,
+    body: impl Fn(usize) -> bytes::Bytes + Copy,
+) -> Result<()> {
     let clients = (0..CLIENTS).map(|client| async move {
         let mut connection = dialler.connect().await?;
         for number in (client..count).step_by(CLIENTS) {
@@ -157,16 +164,16 @@ async fn each(dialler: &Dialler, count: usize, kind: &str, body: impl Fn(usize) 
     futures::future::try_join_all(clients).await.map(drop)
 }
 
-fn object(kind: &str, name: &str, spec: &Value) -> bytes::Bytes {
+pub(crate) fn object(kind: &str, name: &str, spec: &Value) -> bytes::Bytes {
     let api_version = "butler.butlerlabs.dev/v1alpha1";
     json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}).to_string().into()
 }
 
-fn is_ready(cluster: &Value) -> Option<Reached> {
+pub(crate) fn is_ready(cluster: &Value) -> Option<Reached> {
     (cluster.pointer("/status/phase")? == "Ready").then_some(Reached::Ready)
 }
 
-fn is_installed(addon: &Value) -> Option<Reached> {
+pub(crate) fn is_installed(addon: &Value) -> Option<Reached> {
     (addon.pointer("/status/phase")? == "Installed").then_some(Reached::Ready)
 }
 

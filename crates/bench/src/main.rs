@@ -1,6 +1,7 @@
 //! Measures the embedded API against a real kube-apiserver with etcd, one after the other in one run, and what hosted
 //! control planes on it cost.
 
+mod addons;
 mod alone;
 mod clusters;
 mod connection;
@@ -25,23 +26,37 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 /// Until memory is read, so that what a start or a load leaves behind is given back.
 const SETTLE: Duration = Duration::from_secs(5);
 
-const USAGE: &str = "bench [--quick] [--embedded-only] [--tenants-only] [--tenants N] [--clusters-only] [--clusters N]
-  --quick           10,000 objects, 200 control planes, 100 clusters and shorter loads
+const USAGE: &str =
+    "bench [--quick] [--embedded-only] [--api-only] [--tenants-only] [--tenants N] [--clusters-only] [--clusters N]
+      [--addons-only] [--addons N]
+  --quick           10,000 objects, 200 control planes, 100 clusters, 100 addons and shorter loads
   --embedded-only   no real kube-apiserver to compare with
+  --api-only        the API and nothing else
   --tenants-only    hosted control planes and nothing else
   --tenants N       that many of them
   --clusters-only   tenant clusters and nothing else
   --clusters N      that many of them
+  --addons-only     addons on tenant clusters and nothing else
+  --addons N        that many of them, five on each cluster
 BUTLER names the butler program; without it, the one beside this program is measured.";
+
+/// What can be measured for itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Api,
+    Tenants,
+    Clusters,
+    Addons,
+}
 
 #[derive(Default)]
 struct Arguments {
     quick: bool,
     embedded_only: bool,
-    tenants_only: bool,
+    only: Option<Part>,
     tenants: Option<usize>,
-    clusters_only: bool,
     clusters: Option<usize>,
+    addons: Option<usize>,
 }
 
 impl Arguments {
@@ -51,12 +66,19 @@ impl Arguments {
             match argument.as_str() {
                 "--quick" => parsed.quick = true,
                 "--embedded-only" => parsed.embedded_only = true,
-                "--tenants-only" => parsed.tenants_only = true,
-                "--clusters-only" => parsed.clusters_only = true,
-                "--tenants" | "--clusters" => {
+                "--api-only" => parsed.only = Some(Part::Api),
+                "--tenants-only" => parsed.only = Some(Part::Tenants),
+                "--clusters-only" => parsed.only = Some(Part::Clusters),
+                "--addons-only" => parsed.only = Some(Part::Addons),
+                "--tenants" | "--clusters" | "--addons" => {
                     let number = given.next().and_then(|number| number.parse().ok()).filter(|number| *number > 0);
                     let number = number.with_context(|| format!("{argument} needs a number\n{USAGE}"))?;
-                    *(if argument == "--tenants" { &mut parsed.tenants } else { &mut parsed.clusters }) = Some(number);
+                    let wish = match argument.as_str() {
+                        "--tenants" => &mut parsed.tenants,
+                        "--clusters" => &mut parsed.clusters,
+                        _ => &mut parsed.addons,
+                    };
+                    *wish = Some(number);
                 }
                 _ => bail!("{argument} is not known\n{USAGE}"),
             }
@@ -72,6 +94,7 @@ struct Size {
     watched: usize,
     tenants: usize,
     clusters: usize,
+    addons: usize,
 }
 
 #[tokio::main]
@@ -91,7 +114,15 @@ async fn main() -> Result<()> {
         bail!("{} is not there; `cargo build --release -p butler` makes it", butler.display());
     }
     let mut size = if arguments.quick {
-        Size { objects: 10_000, starts: 3, load: Duration::from_secs(5), watched: 200, tenants: 200, clusters: 100 }
+        Size {
+            objects: 10_000,
+            starts: 3,
+            load: Duration::from_secs(5),
+            watched: 200,
+            tenants: 200,
+            clusters: 100,
+            addons: 100,
+        }
     } else {
         Size {
             objects: 100_000,
@@ -100,30 +131,39 @@ async fn main() -> Result<()> {
             watched: 400,
             tenants: 1_000,
             clusters: 1_000,
+            addons: 1_000,
         }
     };
     size.tenants = arguments.tenants.unwrap_or(size.tenants);
     size.clusters = arguments.clusters.unwrap_or(size.clusters);
+    size.addons = arguments.addons.unwrap_or(size.addons);
     let cores = std::thread::available_parallelism()?;
     say("Both servers write with fsync and are asked over HTTPS with client certificates by the same client.");
     say(&format!(
         "The client shares the machine's {cores} cores with the server it measures; the servers run in turn."
     ));
     say("");
-    if arguments.tenants_only {
-        return measure_tenants(butler, &size).await;
+    let wanted = |part: Part| arguments.only.is_none_or(|only| only == part);
+    if wanted(Part::Api) {
+        // First, while this process is small.
+        report::logical(&logical::measure().await.context("one more logical API")?);
+        say("");
     }
-    if arguments.clusters_only {
-        return measure_clusters(butler, &size).await;
+    if wanted(Part::Tenants) {
+        measure_tenants(butler.clone(), &size).await?;
+        say("");
     }
-    // First, while this process is small.
-    let cost = logical::measure().await.context("one more logical API")?;
-    report::logical(&cost);
-    say("");
-    measure_tenants(butler.clone(), &size).await?;
-    say("");
-    measure_clusters(butler.clone(), &size).await?;
-    say("");
+    if wanted(Part::Clusters) {
+        measure_clusters(butler.clone(), &size).await?;
+        say("");
+    }
+    if wanted(Part::Addons) {
+        measure_addons(butler.clone(), &size).await?;
+        say("");
+    }
+    if !wanted(Part::Api) {
+        return Ok(());
+    }
     let whole = measure_whole(&Programs::Embedded(butler), &size).await.context("all of Butler")?;
     let embedded = measure("embedded", &Programs::alone()?, &size).await.context("the embedded API")?;
     if arguments.embedded_only {
@@ -165,6 +205,12 @@ async fn measure_whole(butler: &Programs, size: &Size) -> Result<Whole> {
     say(&format!("butler up: started in {:?}, {} MB", whole.complete, whole.idle / 1_000_000));
     server.stop()?;
     Ok(whole)
+}
+
+async fn measure_addons(butler: std::path::PathBuf, size: &Size) -> Result<()> {
+    let cost = addons::measure(&Programs::Embedded(butler), size.addons).await.context("addons")?;
+    report::addons(&cost);
+    Ok(())
 }
 
 async fn measure(name: &str, programs: &Programs, size: &Size) -> Result<Figures> {

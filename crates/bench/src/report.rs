@@ -129,6 +129,28 @@ pub(crate) fn clusters(cost: &crate::clusters::Cost, count: usize) {
     ]);
 }
 
+/// What addons cost.
+pub(crate) fn addons(cost: &crate::addons::Cost) {
+    let (wall, cpu, idle) = (cost.wall.as_secs_f64(), cost.cpu.as_secs_f64(), cost.idle_cpu * 100.0);
+    // The wish is for a thousand.
+    let within = wall < 120.0 * cost.installs as f64 / 1000.0;
+    print(&[
+        alone(
+            &format!("{} addons installed on {} clusters", cost.installs, cost.clusters),
+            text(cost.wall),
+            "< 120 s for 1,000",
+            Some(within),
+        ),
+        alone("  installs per second", format!("{:.1}", cost.installs as f64 / wall), "", None),
+        alone("  cores used on the way", format!("{:.2}", cpu / wall), "", None),
+        alone("  CPU of one", format!("{:.0} ms", cpu * 1000.0 / cost.installs as f64), "", None),
+        alone("  writes of one", format!("{:.1}", cost.writes), "", None),
+        alone("  memory of one, all in all", kilobytes(cost.memory), "", None),
+        alone("at rest: writes in 30 s", cost.idle_writes.to_string(), "0", Some(cost.idle_writes == 0)),
+        alone("at rest: of one core", format!("{idle:.2} %"), "< 2 %", Some(idle < 2.0)),
+    ]);
+}
+
 /// A figure that only the embedded side has.
 fn alone(what: &str, embedded: String, target: &'static str, met: Option<bool>) -> Row {
     Row { what: what.to_owned(), embedded, real: "-".into(), ratio: "-".into(), target, met }

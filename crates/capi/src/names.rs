@@ -109,6 +109,11 @@ pub mod secrets {
         format!("{cluster}-kubeconfig")
     }
 
+    /// The Cluster whose kubeconfig a Secret of this name has.
+    pub fn of_kubeconfig(name: &str) -> Option<&str> {
+        name.strip_suffix("-kubeconfig")
+    }
+
     /// The authority of a Cluster.
     pub fn authority(cluster: &str) -> String {
         format!("{cluster}-ca")

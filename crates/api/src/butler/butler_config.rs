@@ -180,6 +180,19 @@ pub struct AddonSettings {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["prefix"]))]
     pub mirrors: Vec<ChartMirror>,
+    /// What the repositories of charts that teams choose themselves must begin with; any public one when left out. Only
+    /// those that are named here may be at a private address. The catalogue is not bound by it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 128), inner(length(min = 1, max = 2048)), extend(
+        "x-kubernetes-list-type" = "set",
+        "x-kubernetes-validations" = rules::rule(
+            "self.all(prefix, prefix.matches('^(https?|oci)://'))",
+            "addons.allowedRepositories must begin with https://, http:// or oci://",
+        ),
+    ))]
+    pub allowed_repositories: Vec<String>,
+    /// How much of the disk fetched charts may take; 1Gi when left out. What was used longest ago goes first.
+    pub cache_size: Option<Quantity>,
 }
 
 /// A place that is asked instead of repositories.

@@ -143,9 +143,12 @@ impl Rollback {
             let message = format!("{} has no such revision; there are {}", found.name(), known.join(", "));
             return Err(Failure::new(Code::NotFound, message));
         };
-        let version = release.chart.pointer("/metadata/version").and_then(Value::as_str);
+        let version = fleet::addon::version_of(release);
+        // Where nobody wrote down what the user gave, all is taken, the catalogue's defaults of then included.
+        let mut given = release.given.clone().unwrap_or_else(|| release.config.clone());
+        given.values_mut().for_each(helm::values::integers);
         tell(&format!("Going back to revision {}: {}", release.revision, version.unwrap_or_default()));
-        write(session, found, version, release.config.clone(), "goes back", &self.patience).await
+        write(session, found, version, given, "goes back", &self.patience).await
     }
 }
 

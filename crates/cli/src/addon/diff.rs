@@ -1,15 +1,26 @@
-//! `addon diff`: version and values that are installed, and those that are or would be asked for.
+//! `addon diff`: what is installed, and what is or would be asked for: version, values, and every object.
 
+use butler_api::butler::{AddonDefinition, ButlerConfig};
+use butler_api::names::BUTLER_CONFIG;
 use clap::Args;
+use fleet::addon::{labels_of, version_of};
+use helm::action::{Actions, Options};
+use helm::chart::Chart;
+use helm::release::{Release, Status, restored};
+use helm::source::{Access, ChartRef, Mirror, Sources};
+use helm::values::Values;
+use kube::Api;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Named;
-use super::found::{Ground, find};
+use super::found::{Found, Ground, find};
 use super::given::Given;
-use super::reach::history;
+use super::objects::{Change, changes};
+use super::reach::Installed;
 use super::values::merged;
-use crate::cluster::diff::fields;
-use crate::failure::Outcome;
+use crate::cluster::diff::{Field, fields};
+use crate::failure::{Failure, Outcome};
 use crate::output::print_value;
 use crate::screen::{print, tell};
 use crate::session::Session;
@@ -21,29 +32,104 @@ pub(crate) struct Diff {
     /// The version that would be asked for
     #[arg(long)]
     version: Option<String>,
+    /// Compare version and values only
+    #[arg(long)]
+    values_only: bool,
     #[command(flatten)]
     given: Given,
+}
+
+/// All that would change.
+#[derive(Serialize)]
+struct Differences {
+    fields: Vec<Field>,
+    /// Nothing if they could not be rendered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    objects: Option<Vec<Change>>,
 }
 
 impl Diff {
     pub(crate) async fn run(self, session: &Session, ground: Ground) -> Outcome {
         let found = find(session, ground, &self.addon).await?;
-        let installed = history(session, &found).await?;
-        let deployed = installed.iter().rev().find(|release| release.info.status.name() == "deployed");
-        let version = |release: &helm::release::Release| release.chart.pointer("/metadata/version").cloned();
-        let runs = deployed.and_then(version).unwrap_or_default();
-        let before = json!({"version": runs, "values": deployed.map(|release| release.config.clone())});
-        let asked = self.version.or_else(|| found.version()).map_or(runs, Value::String);
+        let installed = Installed::reach(session, &found).await?;
+        let history = installed.history().await?;
+        let deployed = history.iter().rev().find(|release| release.info.status == Status::Deployed);
+        let runs = deployed.and_then(version_of).unwrap_or_default().to_owned();
+        let mut before = json!({"version": runs, "values": deployed.map(|release| release.config.clone())});
+        helm::values::integers(&mut before);
+        let asked = self.version.or_else(|| found.version()).unwrap_or(runs);
         let wanted = merged(session, &found, self.given.over(found.values())?).await?;
-        let after = json!({"version": asked, "values": wanted});
-        let differing = fields(Some(&before), Some(&after));
+        let mut after = json!({"version": asked, "values": wanted});
+        helm::values::integers(&mut after);
+        let fields = fields(Some(&before), Some(&after));
+        let objects = match (deployed, self.values_only) {
+            (Some(deployed), false) => match objects(session, &found, &installed, deployed, &asked, &wanted).await {
+                Ok(objects) => Some(objects),
+                Err(failure) => {
+                    tell(&format!("The objects cannot be compared: {failure}"));
+                    None
+                }
+            },
+            _ => None,
+        };
+        let differences = Differences { fields, objects };
         if !session.format.is_table() {
-            return print_value(&differing, session.format);
+            return print_value(&differences, session.format);
         }
-        if differing.is_empty() {
+        let objects = differences.objects.iter().flatten();
+        let lines = differences.fields.iter().map(|field| format!("{field}\n"));
+        let text: String = lines.chain(objects.map(|change| change.diff.clone())).collect();
+        if text.is_empty() {
             tell("Nothing would change.");
             return Ok(());
         }
-        print(&differing.iter().map(|field| format!("{field}\n")).collect::<String>())
+        print(&text)
     }
+}
+
+/// What would change of the objects.
+async fn objects(
+    session: &Session,
+    found: &Found,
+    installed: &Installed,
+    deployed: &Release,
+    version: &str,
+    values: &Values,
+) -> Outcome<Vec<Change>> {
+    let failed = |error: helm::action::ActionError| Failure::failed(error.to_string());
+    let kept = restored(&deployed.chart).filter(|_| version_of(deployed) == Some(version));
+    let chart = match kept {
+        Some(chart) => chart,
+        None => fetched(session, found, version).await?,
+    };
+    let options =
+        Options { namespace: installed.namespace.clone(), labels: labels_of(&found.name()), ..Options::default() };
+    let preview = installed.actions.preview(&installed.name, &chart, values, &options).await.map_err(failed)?;
+    changes(&Actions::objects(deployed).map_err(failed)?, &Actions::objects(&preview).map_err(failed)?)
+}
+
+/// The chart of an addon in a version, from where Butler has it from, as far as it can be reached from here.
+async fn fetched(session: &Session, found: &Found, version: &str) -> Outcome<Chart> {
+    let (repository, name) = match found.object.data.pointer("/spec/helm") {
+        Some(chart) => (chart["repository"].clone(), chart["chart"].clone()),
+        None => {
+            let definition = Api::<AddonDefinition>::all(session.client.clone()).get(&found.addon()).await?;
+            let chart = definition.spec.chart.ok_or_else(|| Failure::failed("it is made of plain manifests"))?;
+            (json!(chart.repository), json!(chart.name))
+        }
+    };
+    let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
+    let wanted = ChartRef { repository: text(repository), name: text(name), version: version.to_owned(), digest: None };
+    let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
+    let cache = home.unwrap_or_else(std::env::temp_dir).join(".cache/butler/charts");
+    let sources = Sources::new(cache, mirrors(session).await);
+    let fetched = sources.fetch(&wanted, &Access::default()).await;
+    fetched.map(|fetched| (*fetched.chart).clone()).map_err(|error| Failure::failed(error.to_string()))
+}
+
+/// The platform's mirrors, if the user may know them.
+async fn mirrors(session: &Session) -> Vec<Mirror> {
+    let config = Api::<ButlerConfig>::all(session.client.clone()).get_opt(BUTLER_CONFIG).await.ok().flatten();
+    let named = config.and_then(|config| config.spec.addons).unwrap_or_default().mirrors;
+    named.into_iter().map(|mirror| Mirror { prefix: mirror.prefix, with: mirror.with }).collect()
 }

@@ -6,6 +6,7 @@ mod diff;
 mod found;
 mod given;
 mod list;
+mod objects;
 mod reach;
 mod status;
 mod uninstall;

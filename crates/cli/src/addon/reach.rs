@@ -16,12 +16,31 @@ use crate::session::Session;
 
 /// All revisions of an addon, oldest first.
 pub(crate) async fn history(session: &Session, found: &Found) -> Outcome<Vec<Release>> {
-    let told = found.status()?.helm_release.unwrap_or_default();
-    let (Some(name), Some(namespace)) = (told.name, told.namespace) else {
-        return Err(Failure::new(Code::NotFound, format!("{} is not installed yet", found.name())));
-    };
-    let actions = Actions::new(client(session, found).await?, MANAGER, Arc::new(Timestamp::now));
-    actions.history(&namespace, &name).await.map_err(|error| Failure::failed(error.to_string()))
+    Installed::reach(session, found).await?.history().await
+}
+
+/// The release of an addon, within reach.
+pub(crate) struct Installed {
+    pub(crate) actions: Actions,
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+}
+
+impl Installed {
+    /// The release that an addon says it is.
+    pub(crate) async fn reach(session: &Session, found: &Found) -> Outcome<Self> {
+        let told = found.status()?.helm_release.unwrap_or_default();
+        let (Some(name), Some(namespace)) = (told.name, told.namespace) else {
+            return Err(Failure::new(Code::NotFound, format!("{} is not installed yet", found.name())));
+        };
+        let actions = Actions::new(client(session, found).await?, MANAGER, Arc::new(Timestamp::now));
+        Ok(Self { actions, name, namespace })
+    }
+
+    pub(crate) async fn history(&self) -> Outcome<Vec<Release>> {
+        let history = self.actions.history(&self.namespace, &self.name).await;
+        history.map_err(|error| Failure::failed(error.to_string()))
+    }
 }
 
 async fn client(session: &Session, found: &Found) -> Outcome<Client> {

@@ -1,6 +1,11 @@
 //! Addons: asking for them, changing, looking, removing.
 
+use std::sync::Arc;
+
 use butler_api::butler::{AddonDefinition, TenantAddon};
+use helm::action::{Actions, Options};
+use helm::chart::{Chart, File};
+use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
@@ -103,4 +108,71 @@ async fn addons_of_a_cluster_are_changed_in_its_spec() {
     {
         assert_eq!(plane.run(command).await, failed(6, refused), "{command}");
     }
+}
+
+/// A chart of one ConfigMap.
+fn chart() -> Chart {
+    let file = |name: &str, content: &str| File { name: name.to_owned(), content: content.as_bytes().to_vec() };
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lh}\ndata: {ui: \"{{ .Values.ui.replicas }}\", own: \"{{ .Values.own }}\"}\n";
+    let metadata = "apiVersion: v2\nname: longhorn\nversion: 1.7.2\n";
+    Chart::from_files(vec![file("Chart.yaml", metadata), file("templates/map.yaml", map)]).unwrap()
+}
+
+/// An addon that was installed with `own` 1 and then upgraded to 2, on a cluster that is the plane itself.
+async fn upgraded() -> Plane {
+    let plane = with_catalogue().await;
+    let kubeconfig = std::fs::read_to_string(plane.folder().join("admin")).unwrap();
+    let secret = json!({"metadata": {"name": "my-cluster-kubeconfig"}, "stringData": {"value": kubeconfig}});
+    plane.make::<Secret>(secret, Some("team-a")).await;
+    plane.done("addon install longhorn -c my-cluster --set own=2").await;
+    let actions = Actions::new(plane.client.clone(), "helm", Arc::new(jiff::Timestamp::now));
+    for own in [1, 2] {
+        let values = |json: serde_json::Value| json.as_object().unwrap().clone();
+        let options = Options {
+            given: Some(values(json!({"own": own}))),
+            labels: fleet::addon::labels_of("my-cluster-longhorn"),
+            ..Options::default()
+        };
+        let all = values(json!({"ui": {"replicas": 2}, "own": own}));
+        match own {
+            1 => actions.install("longhorn", &chart(), &all, &options).await.unwrap(),
+            _ => actions.upgrade("longhorn", &chart(), &all, &options).await.unwrap(),
+        };
+    }
+    let release = json!({"status": {"helmRelease": {"name": "longhorn", "namespace": "default", "revision": 2}}});
+    let patch = Patch::Merge(release);
+    addons(&plane).patch_status("my-cluster-longhorn", &PatchParams::default(), &patch).await.unwrap();
+    plane
+}
+
+#[tokio::test]
+async fn going_back_asks_for_what_the_user_asked_for_then() {
+    let plane = upgraded().await;
+    assert_eq!(plane.done("addon rollback longhorn -c my-cluster").await, format!("{NAME} goes back\n"));
+    let spec = addons(&plane).get("my-cluster-longhorn").await.unwrap().spec;
+    // What the catalogue says stays the catalogue's.
+    assert_eq!((json!(spec.values), spec.version.as_deref()), (json!({"own": 1}), Some("1.7.2")));
+}
+
+#[tokio::test]
+async fn a_change_is_shown_by_values_and_objects() {
+    let plane = upgraded().await;
+    assert_eq!(plane.done("addon diff longhorn -c my-cluster").await, "");
+    let shown = plane.done("addon diff longhorn -c my-cluster --set own=3").await;
+    assert!(shown.starts_with("~ values.own: 2 -> 3\n--- ConfigMap lh\n+++ ConfigMap lh\n"), "{shown}");
+    assert!(shown.contains("-  own: \"2\"\n+  own: \"3\"\n"), "{shown}");
+    let json = plane.done("addon diff longhorn -c my-cluster --set own=3 -o json").await;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["fields"][0]["path"], "values.own");
+    assert_eq!(
+        (&json["objects"][0]["object"], &json["objects"][0]["change"]),
+        (&json!("ConfigMap lh"), &json!("changed"))
+    );
+    let nowhere = json!({"spec": {"chart": {"repository": "http://127.0.0.1:9"}}});
+    let definitions: Api<AddonDefinition> = Api::all(plane.client.clone());
+    definitions.patch("longhorn", &PatchParams::default(), &Patch::Merge(nowhere)).await.unwrap();
+    // What cannot be fetched is told, and the rest is shown all the same.
+    let said = plane.run("addon diff longhorn -c my-cluster --version 9.9.9").await;
+    assert_eq!((said.code, said.out.as_str()), (0, "~ version: \"1.7.2\" -> \"9.9.9\"\n"));
+    assert!(said.err.contains("The objects cannot be compared: chart longhorn 9.9.9 of"), "{said:?}");
 }

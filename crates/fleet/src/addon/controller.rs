@@ -1,5 +1,7 @@
 //! The controller of TenantAddons and ManagementAddons: observe, plan, act, report.
 
+mod follow;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,20 +10,19 @@ use butler_api::butler::tenant_cluster::{ClusterPhase, ManagementMode};
 use butler_api::butler::{AddonDefinition, ButlerConfig, Team, TenantCluster};
 use butler_api::names::{BUTLER_CONFIG, annotations, conditions};
 use butler_api::shared::{BlockerOwner, ConditionStatus};
-use helm::source::{Mirror, Sources};
+use helm::source::{Limits, Mirror, Sources};
 use k8s_openapi::api::core::v1::Secret;
+use kernel::quantity::Quantity;
 use kube::{Resource, ResourceExt};
 use parking_lot::Mutex;
 use runtime::events::Recorder;
 use runtime::{
-    Applier, Clock, Failure, Key, Metrics, Next, Queue, Reconcile, Watched, Watches, add_finalizer, fingerprint,
-    remove_finalizer,
+    Applier, Clock, Failure, Key, Metrics, Next, Queue, Reconcile, Watched, Watches, add_finalizer, remove_finalizer,
 };
-use serde_json::json;
-use tokio::sync::Semaphore;
 
 use super::Settings;
 use super::ask::Addon;
+use super::eyes::Changed;
 use super::graph::{IfMissing, Need, Node};
 use super::limits;
 use super::memory::{Memory, Work};
@@ -31,8 +32,9 @@ use super::placement::Placement;
 use super::plan::{Plan, Step, plan};
 use super::report::report;
 use super::target::{Target, Targets, Way};
+use super::turns::Turns;
 use super::wanted::Wanted;
-use super::work::{self, Fault, Told};
+use super::work::{self, Fault, Origin, Told, label};
 use crate::cluster::team_name;
 use crate::names;
 use crate::names::MANAGER;
@@ -42,14 +44,14 @@ use crate::time::now;
 const ROUNDS: usize = 6;
 /// Passes at a time.
 const WORKERS: usize = 8;
-/// Pieces of work on clusters at a time. They wait for the clusters most of the time.
-const AT_WORK: usize = 16;
+/// Pieces of work on clusters at a time. They wait for clusters and repositories most of the time.
+const AT_WORK: usize = 32;
+/// How many of them may be one team's: its repositories and clusters may be slow.
+const OF_ONE_TEAM: usize = 8;
 /// Nothing takes longer beyond the patience an addon asks for: a cluster that does not answer must not keep its place.
 const MARGIN: Duration = Duration::from_secs(180);
 /// A removal is not given longer than this, with all hooks of it.
 const UNINSTALL: Duration = Duration::from_secs(780);
-/// Labels cannot be longer.
-const LONGEST_LABEL: usize = 63;
 
 /// The controller of one kind of addon.
 pub struct AddonController<K: Addon> {
@@ -71,10 +73,13 @@ struct Shared<K: Addon> {
     secrets: Watched<Secret>,
     memory: Memory,
     targets: Targets,
-    at_work: Semaphore,
-    /// Where charts come from, and the mirrors that is by.
-    sources: Mutex<Option<(Vec<Mirror>, Sources)>>,
+    turns: Turns,
+    /// Where charts come from, and what that is by.
+    sources: Mutex<Option<(Origins, Sources)>>,
 }
+
+/// Mirrors, and the size of the cache.
+type Origins = (Vec<Mirror>, u64);
 
 impl<K: Addon> AddonController<K> {
     /// Runs until dropped.
@@ -95,7 +100,7 @@ impl<K: Addon> AddonController<K> {
             configs: watches.of(),
             secrets: watches.of(),
             memory: Memory::default(),
-            at_work: Semaphore::new(AT_WORK),
+            turns: Turns::new(AT_WORK, OF_ONE_TEAM),
             sources: Mutex::default(),
         });
         watches.synced().await;
@@ -146,44 +151,6 @@ impl<K: Addon> Reconcile for AddonController<K> {
 }
 
 impl<K: Addon> Shared<K> {
-    /// Queues an addon when anything changes that its plan looks at.
-    fn follow(self: &Arc<Self>) {
-        let (own, queue) = (Arc::downgrade(self), self.queue.clone());
-        self.addons.on_change(move |before, after| {
-            let Some(addon) = after.or(before) else { return };
-            queue.add(Key::of(&**addon));
-            // Others look at its place in the order, and at nothing else.
-            let seen = |addon: Option<&Arc<K>>| {
-                addon.map(|addon| {
-                    let told = addon.told().map(|told| (told.phase, is_there(told), told.blockers.len()));
-                    (told, addon.meta().deletion_timestamp.is_some(), addon.ask())
-                })
-            };
-            if seen(before) != seen(after)
-                && let Some(own) = own.upgrade()
-            {
-                own.on_cluster(addon.cluster().as_ref()).iter().for_each(|other| queue.add(Key::of(&**other)));
-            }
-        });
-        let (own, queue) = (Arc::downgrade(self), self.queue.clone());
-        self.definitions.on_change(move |before, after| {
-            if let (Some(own), Some(_)) = (own.upgrade(), after.or(before)) {
-                own.addons.all().iter().for_each(|addon| queue.add(Key::of(&**addon)));
-            }
-        });
-        let (own, queue) = (Arc::downgrade(self), self.queue.clone());
-        self.clusters.on_change(move |before, after| {
-            if let (Some(own), Some(cluster)) = (own.upgrade(), after.or(before)) {
-                own.on_cluster(Some(&Key::of(&**cluster))).iter().for_each(|addon| queue.add(Key::of(&**addon)));
-            }
-        });
-        let own = Arc::downgrade(self);
-        self.teams.queue_mapped(&self.queue, move |team| {
-            let addons = own.upgrade().map(|own| own.addons.in_namespace(&team.name_any())).unwrap_or_default();
-            addons.iter().map(|addon| Key::of(&**addon)).collect::<Vec<_>>()
-        });
-    }
-
     /// All addons of a cluster.
     fn on_cluster(&self, cluster: Option<&Key>) -> Vec<Arc<K>> {
         let there = match cluster {
@@ -199,6 +166,7 @@ impl<K: Addon> Shared<K> {
         let others = others.iter().filter(|other| Key::of(&***other) != *key).map(|other| self.node(other)).collect();
         let (progress, sight) = self.memory.get(key, self.way(cluster.as_ref()).map(|way| way.version()));
         let ask = object.ask();
+        let definition = ask.addon.as_ref().and_then(|name| self.definitions.get(&Key::cluster(name)));
         Observed {
             key: key.clone(),
             generation: object.meta().generation,
@@ -208,7 +176,8 @@ impl<K: Addon> Shared<K> {
             may_go: object.annotations().contains_key(names::UNWANTED),
             retry: object.annotations().get(annotations::RETRY).cloned(),
             before: object.told().cloned().unwrap_or_default(),
-            definition: ask.addon.as_ref().and_then(|name| self.definitions.get(&Key::cluster(name))),
+            surroundings: self.surroundings(key, &ask, definition.as_deref()),
+            definition,
             own: self.node(object),
             others,
             ground: match &cluster {
@@ -336,8 +305,8 @@ impl<K: Addon> Shared<K> {
     /// Begins the work that the plan asks for. Its end leads to another pass.
     fn start(self: &Arc<Self>, object: &Arc<K>, observed: &Observed, plan: &Plan) {
         let (own, object) = (Arc::clone(self), Arc::clone(object));
-        let label = label(&observed.key);
-        let work = self.memory.work(&observed.key, observed.retry.clone());
+        let label = label(&observed.key.name);
+        let work = self.memory.work(&observed.key, observed.retry.clone(), observed.surroundings);
         match plan.step.clone() {
             Some(Step::Ensure(wanted)) => {
                 let digest = wanted.digest(observed.retry.as_deref());
@@ -357,6 +326,12 @@ impl<K: Addon> Shared<K> {
                         Err(fault) => own.memory.incomparable(&work, fault, now(&own.clock)),
                     }
                 });
+            }
+            Some(Step::TakeBack(wanted, why)) => {
+                let digest = wanted.digest(observed.retry.as_deref());
+                let limit = wanted.patience + MARGIN;
+                let running = Running::Ensure(digest.clone());
+                self.spawn(&work.clone(), running, limit, own.take_back(work, object, *wanted, why, digest));
             }
             Some(Step::Uninstall(there)) => {
                 self.spawn(&work.clone(), Running::Uninstall, UNINSTALL, async move {
@@ -386,7 +361,7 @@ impl<K: Addon> Shared<K> {
         let (begin, begun) = tokio::sync::oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             let _ = begun.await;
-            if let Ok(_turn) = own.at_work.acquire().await
+            if let Some(_turn) = own.turns.wait(&current.key.namespace).await
                 && tokio::time::timeout(limit, doing).await.is_err()
             {
                 tracing::warn!(key = %current.key, "work on an addon took too long and was given up");
@@ -410,15 +385,30 @@ impl<K: Addon> Shared<K> {
             Err(fault) => return self.memory.failed(&work, None, Some(digest), fault, None, now(&self.clock)),
         };
         let (sources, management) = (self.sources(), self.applier.client().clone());
+        let origin = Origin { sources: &sources, management: &management, allowed: self.allowed_repositories() };
         let known = told.status.values_digest.clone().unwrap_or_default();
-        let label = label(&work.key);
-        match work::ensure(&target, &sources, &management, &wanted, &label, &told).await {
+        let label = label(&work.key.name);
+        match work::ensure(&target, &origin, &wanted, &label, &told).await {
             Ok(done) => self.memory.ensured(&work, &target, digest, done, now(&self.clock)),
             Err(fault) => {
                 let there = work::present(&target, &wanted).await.map(|done| (known, done));
                 self.memory.failed(&work, Some(&target), Some(digest), fault, there, now(&self.clock));
             }
         }
+    }
+
+    async fn take_back(self: Arc<Self>, work: Work, object: Arc<K>, wanted: Wanted, why: String, digest: String) {
+        let target = match self.target(&object).await {
+            Ok(target) => target,
+            Err(fault) => return self.memory.failed(&work, None, Some(digest), fault, None, now(&self.clock)),
+        };
+        let (there, fault) = match work::take_back(&target, &wanted, &label(&work.key.name), &why).await {
+            Ok((done, fault)) => (Some(done), fault),
+            Err(fault) => (work::present(&target, &wanted).await, fault),
+        };
+        // Nobody knows any more what that was wanted by.
+        let there = there.map(|done| (String::new(), done));
+        self.memory.failed(&work, Some(&target), Some(digest), fault, there, now(&self.clock));
     }
 
     /// How a cluster is reached now.
@@ -435,13 +425,22 @@ impl<K: Addon> Shared<K> {
         let gone = || Failure::new(runtime::Retry::Backoff, "KubeconfigMissing", "its kubeconfig is not there");
         let way = self.way(object.cluster().as_ref()).ok_or_else(gone).map_err(work::fault_of)?;
         let (own, place) = (Arc::downgrade(self), object.cluster());
-        let wake = move |addon: &str| {
+        let wake = move |changed: &Changed<'_>| {
             let Some(own) = own.upgrade() else { return };
             let addons = own.on_cluster(place.as_ref());
-            let woken = addons.iter().map(|addon| Key::of(&**addon)).filter(|key| label(key) == addon);
-            woken.for_each(|key| own.queue.add(key));
+            let is_of = |addon: &&Arc<K>| match changed {
+                Changed::Object(of) => label(&Key::of(&***addon).name) == **of,
+                Changed::Record(of) => addon.told().and_then(Placement::recorded).as_ref() == Some(of),
+            };
+            addons.iter().filter(is_of).for_each(|addon| own.queue.add(Key::of(&**addon)));
         };
         self.targets.get(&cluster, way, wake).await.map_err(work::fault_of)
+    }
+
+    /// What the repositories that teams choose begin with.
+    fn allowed_repositories(&self) -> Vec<String> {
+        let config = self.configs.get(&Key::cluster(BUTLER_CONFIG));
+        config.and_then(|config| config.spec.addons.clone()).unwrap_or_default().allowed_repositories
     }
 
     /// Where charts come from now.
@@ -450,12 +449,17 @@ impl<K: Addon> Shared<K> {
         let named = config.iter().flat_map(|config| config.spec.addons.iter()).flat_map(|addons| &addons.mirrors);
         let named = named.map(|mirror| Mirror { prefix: mirror.prefix.clone(), with: mirror.with.clone() });
         let mirrors: Vec<Mirror> = named.chain(self.settings.mirrors.iter().cloned()).collect();
+        let asked = config.iter().filter_map(|config| config.spec.addons.as_ref()?.cache_size.as_ref()).next();
+        let size = asked.and_then(|size| size.to_string().parse::<Quantity>().ok());
+        let size = size.and_then(|size| u64::try_from(size.value()).ok());
+        let limits = Limits { cache: size.unwrap_or(Limits::default().cache), ..Limits::default() };
+        let by = (mirrors, limits.cache);
         let mut sources = self.sources.lock();
-        if let Some((_, known)) = sources.as_ref().filter(|(by, _)| *by == mirrors) {
+        if let Some((_, known)) = sources.as_ref().filter(|(known, _)| *known == by) {
             return known.clone();
         }
-        let fresh = Sources::new(self.settings.cache.clone(), mirrors.clone());
-        *sources = Some((mirrors, fresh.clone()));
+        let fresh = Sources::with_limits(self.settings.cache.clone(), by.0.clone(), limits);
+        *sources = Some((by, fresh.clone()));
         fresh
     }
 
@@ -473,11 +477,6 @@ fn management() -> Key {
 /// Whether something of it is on its cluster; what was only begun has no revision.
 fn is_there(told: &AddonInstallStatus) -> bool {
     told.helm_release.as_ref().is_some_and(|release| release.revision.is_some())
-}
-
-/// The label of an addon's objects on its cluster.
-fn label(key: &Key) -> String {
-    if key.name.len() <= LONGEST_LABEL { key.name.clone() } else { fingerprint(&json!(key.name)) }
 }
 
 /// Whether the platform asks for it: a cluster by its spec, or, on the management cluster, whoever runs the platform.

@@ -1,18 +1,23 @@
-//! Watching the objects of addons on one cluster: one set of watches for all addons on it.
+//! Watching the objects of addons on one cluster: one watch of each kind for all addons on it, as long as one has such
+//! objects; and Helm's records, because others may use Helm.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use helm::health::{Health, health};
+use helm::release::{SELECTOR, labelled};
+use k8s_openapi::api::core::v1::Secret;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, PartialObjectMeta};
 use kube::discovery::{Scope, oneshot};
 use kube::{Client, Resource, ResourceExt};
 use parking_lot::Mutex;
 use runtime::{Key, Watched, Watches};
+use tokio::sync::watch;
 
-use super::observed::Sight;
+use super::observed::{Revision, Sight};
+use super::placement::Placement;
 use crate::names;
 
 /// Listing the few objects of addons takes milliseconds where somebody answers.
@@ -37,84 +42,135 @@ const INERT: &[&str] = &[
     "ValidatingWebhookConfiguration",
 ];
 
-/// Told of an addon that something of it changed.
-type Wake = Arc<dyn Fn(&str) + Send + Sync>;
+/// Told that something of an addon changed.
+type Wake = Arc<dyn Fn(&Changed<'_>) + Send + Sync>;
+
+/// What changed.
+pub(crate) enum Changed<'a> {
+    /// An object of the addon with this label.
+    Object(&'a str),
+    /// A record of a release.
+    Record(Placement),
+}
 
 /// The watches on one cluster.
 pub(crate) struct Eyes {
     client: Client,
-    watches: Watches,
     wake: Wake,
-    kinds: Mutex<HashMap<Type, Eye>>,
+    kinds: Mutex<HashMap<Type, Weak<Eye>>>,
+    /// Helm's records.
+    records: Watched<Metadata>,
+    /// Changes with every record.
+    told: watch::Sender<()>,
+    _watches: Watches,
 }
+
+type Metadata = PartialObjectMeta<DynamicObject>;
 
 /// `apiVersion` and `kind`.
 type Type = (String, String);
 
-/// The watch of one kind.
-#[derive(Clone)]
+/// The watch of one kind. It ends with the last that looks.
 struct Eye {
+    api_version: String,
+    kind: String,
     is_namespaced: bool,
     seeing: Seeing,
+    _watches: Watches,
 }
 
-#[derive(Clone)]
 enum Seeing {
     Whole(Watched<DynamicObject>),
-    Metadata(Watched<PartialObjectMeta<DynamicObject>>),
+    Metadata(Watched<Metadata>),
 }
 
-/// Where an object of an addon is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Placed {
-    type_: Type,
+/// What is looked at for an addon.
+pub(crate) struct Followed {
+    release: Placement,
+    placed: Vec<Placed>,
+}
+
+/// Where an object of an addon is, and who looks at it.
+struct Placed {
+    eye: Arc<Eye>,
     key: Key,
 }
 
 impl Eyes {
-    /// Watches through `client`; `wake` is called with the addon label of whatever changes.
+    /// Watches through `client`; `wake` is called with whatever changes.
     pub(crate) fn new(client: Client, wake: Wake) -> Self {
-        let watches = Watches::labelled(client.clone(), names::ADDON);
-        Self { client, watches, wake, kinds: Mutex::default() }
+        let watches = Watches::labelled(client.clone(), SELECTOR);
+        let records: Watched<Metadata> = watches.metadata_of(&ApiResource::erase::<Secret>(&()));
+        let told = watch::Sender::new(());
+        let (news, listener) = (told.clone(), Arc::clone(&wake));
+        records.on_change(move |before, after| {
+            let Some(record) = after.or(before) else { return };
+            news.send_replace(());
+            if let Some(release) = record.labels().get("name").cloned() {
+                listener(&Changed::Record(Placement { release, namespace: record.namespace().unwrap_or_default() }));
+            }
+        });
+        Self { client, wake, kinds: Mutex::default(), records, told, _watches: watches }
     }
 
-    /// Begins to watch these objects, and waits until they are known. Objects without a namespace are in `namespace`
-    /// if their kind is in any.
-    pub(crate) async fn follow(&self, objects: &[DynamicObject], namespace: &str) -> Result<Vec<Placed>, kube::Error> {
+    /// Begins to watch the objects of a release, and waits until they and this revision of it are known. Objects without
+    /// a namespace are in the release's if their kind is in any.
+    pub(crate) async fn follow(
+        &self,
+        objects: &[DynamicObject],
+        release: Placement,
+        revision: u32,
+    ) -> Result<Followed, kube::Error> {
         let mut placed = Vec::with_capacity(objects.len());
         for object in objects {
             let types = object.types.clone().unwrap_or_default();
             let type_ = (types.api_version, types.kind);
             let eye = self.eye(&type_).await?;
-            let own = object.namespace().unwrap_or_else(|| namespace.to_owned());
+            let own = object.namespace().unwrap_or_else(|| release.namespace.clone());
             let key = Key::new(if eye.is_namespaced { own } else { String::new() }, object.name_any());
-            placed.push(Placed { type_, key });
+            placed.push(Placed { eye, key });
         }
-        let eyes: Vec<Eye> = self.kinds.lock().values().cloned().collect();
         let synced = async {
-            for eye in eyes {
-                match eye.seeing {
+            for Placed { eye, .. } in &placed {
+                match &eye.seeing {
                     Seeing::Whole(watched) => watched.synced().await,
                     Seeing::Metadata(watched) => watched.synced().await,
                 }
             }
+            let mut told = self.told.subscribe();
+            while self.newest(&release).is_none_or(|newest| newest.number < revision) && told.changed().await.is_ok() {}
         };
         // Whatever is not known in time is not seen yet, and told once it is.
         let _ = tokio::time::timeout(KNOWN_WITHIN, synced).await;
-        Ok(placed)
+        Ok(Followed { release, placed })
     }
 
-    /// What there is of these objects.
-    pub(crate) fn sight(&self, placed: &[Placed]) -> Sight {
-        let kinds = self.kinds.lock();
+    /// The newest revision of a release.
+    fn newest(&self, of: &Placement) -> Option<Revision> {
+        let records = self.records.in_namespace(&of.namespace);
+        let own = records.iter().filter(|record| record.labels().get("name") == Some(&of.release));
+        let revisions = own.filter_map(|record| {
+            let (number, status) = labelled(record.labels())?;
+            Some(Revision { number, status, since: record.creation_timestamp().map(|time| time.0) })
+        });
+        revisions.max_by_key(|revision| revision.number)
+    }
+
+    /// What there is of an addon.
+    pub(crate) fn sight(&self, followed: &Followed) -> Sight {
+        if !self.records.is_synced() {
+            return Sight::None;
+        }
         let mut state = DefaultHasher::new();
         let mut unhealthy = Vec::new();
-        for Placed { type_, key } in placed {
-            let Some(eye) = kinds.get(type_).filter(|eye| eye.is_synced()) else { return Sight::None };
+        for Placed { eye, key } in &followed.placed {
+            if !eye.is_synced() {
+                return Sight::None;
+            }
             let (mark, trouble) = match &eye.seeing {
                 Seeing::Whole(watched) => {
                     let object = watched.get(key);
-                    (object.as_deref().map(mark), trouble(object.as_deref()))
+                    (object.as_deref().map(mark), eye.trouble(object.as_deref()))
                 }
                 Seeing::Metadata(watched) => {
                     let object = watched.get(key);
@@ -122,32 +178,41 @@ impl Eyes {
                 }
             };
             mark.hash(&mut state);
-            unhealthy.extend(trouble.map(|trouble| format!("{} {} {trouble}", type_.1, place(key))));
+            unhealthy.extend(trouble.map(|trouble| format!("{} {} {trouble}", eye.kind, place(key))));
         }
-        Sight::Seen { state: state.finish(), unhealthy }
+        Sight::Seen { state: state.finish(), unhealthy, release: self.newest(&followed.release) }
     }
 
-    async fn eye(&self, type_: &Type) -> Result<Eye, kube::Error> {
-        if let Some(eye) = self.kinds.lock().get(type_) {
-            return Ok(eye.clone());
+    async fn eye(&self, type_: &Type) -> Result<Arc<Eye>, kube::Error> {
+        if let Some(eye) = self.kinds.lock().get(type_).and_then(Weak::upgrade) {
+            return Ok(eye);
         }
         let (group, version) = type_.0.rsplit_once('/').unwrap_or(("", &type_.0));
         let kind = GroupVersionKind::gvk(group, version, &type_.1);
         let (resource, capabilities) = oneshot::pinned_kind(&self.client, &kind).await?;
-        let seeing = self.watch(&resource);
-        let eye = Eye { is_namespaced: capabilities.scope == Scope::Namespaced, seeing };
-        Ok(self.kinds.lock().entry(type_.clone()).or_insert(eye).clone())
+        let mut kinds = self.kinds.lock();
+        // Somebody else may have come first.
+        if let Some(eye) = kinds.get(type_).and_then(Weak::upgrade) {
+            return Ok(eye);
+        }
+        let eye = Arc::new(self.open(&resource, capabilities.scope == Scope::Namespaced));
+        kinds.retain(|_, eye| eye.strong_count() > 0);
+        kinds.insert(type_.clone(), Arc::downgrade(&eye));
+        Ok(eye)
     }
 
-    fn watch(&self, kind: &ApiResource) -> Seeing {
-        if INERT.contains(&kind.kind.as_str()) {
-            let watched = self.watches.metadata_of(kind);
+    fn open(&self, kind: &ApiResource, is_namespaced: bool) -> Eye {
+        let watches = Watches::labelled(self.client.clone(), names::ADDON);
+        let seeing = if INERT.contains(&kind.kind.as_str()) {
+            let watched = watches.metadata_of(kind);
             self.wake_by(&watched);
-            return Seeing::Metadata(watched);
-        }
-        let watched = self.watches.of_kind(kind);
-        self.wake_by(&watched);
-        Seeing::Whole(watched)
+            Seeing::Metadata(watched)
+        } else {
+            let watched = watches.of_kind(kind);
+            self.wake_by(&watched);
+            Seeing::Whole(watched)
+        };
+        Eye { api_version: kind.api_version.clone(), kind: kind.kind.clone(), is_namespaced, seeing, _watches: watches }
     }
 
     fn wake_by<K: Resource + Clone + 'static>(&self, watched: &Watched<K>) {
@@ -155,7 +220,7 @@ impl Eyes {
         watched.on_change(move |before, after| {
             for object in before.into_iter().chain(after) {
                 if let Some(addon) = object.labels().get(names::ADDON) {
-                    wake(addon);
+                    wake(&Changed::Object(addon));
                 }
             }
         });
@@ -169,6 +234,20 @@ impl Eye {
             Seeing::Metadata(watched) => watched.is_synced(),
         }
     }
+
+    /// Why an object does not run.
+    fn trouble(&self, object: Option<&DynamicObject>) -> Option<String> {
+        let Some(object) = object else { return Some(MISSING.to_owned()) };
+        let mut value = serde_json::to_value(object).unwrap_or_default();
+        // Lists leave out what kind their items are of.
+        value["apiVersion"] = self.api_version.as_str().into();
+        value["kind"] = self.kind.as_str().into();
+        match health(&value) {
+            Health::Current => None,
+            Health::InProgress(why) | Health::Failed(why) => Some(format!("is not ready: {why}")),
+            Health::Terminating => Some("is being deleted".to_owned()),
+        }
+    }
 }
 
 const MISSING: &str = "is missing";
@@ -180,16 +259,58 @@ fn mark<K: Resource>(object: &K) -> (Option<String>, Option<i64>, Option<String>
     (meta.uid.clone(), meta.generation, revision)
 }
 
-fn trouble(object: Option<&DynamicObject>) -> Option<String> {
-    let Some(object) = object else { return Some(MISSING.to_owned()) };
-    let value = serde_json::to_value(object).unwrap_or_default();
-    match health(&value) {
-        Health::Current => None,
-        Health::InProgress(why) | Health::Failed(why) => Some(format!("is not ready: {why}")),
-        Health::Terminating => Some("is being deleted".to_owned()),
-    }
-}
-
 fn place(key: &Key) -> String {
     if key.namespace.is_empty() { key.name.clone() } else { format!("{}/{}", key.namespace, key.name) }
+}
+
+#[cfg(test)]
+mod tests {
+    use helm::release::Status;
+    use kapi::{Options, Peer, Plane, User};
+    use kapi_store::Store;
+    use kube::Api;
+    use kube::api::PostParams;
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_nobody_looks_at_is_not_watched() {
+        let plane = Plane::new(Store::in_memory().unwrap());
+        let api = plane.api("test", Options::default()).await.unwrap();
+        let groups = vec!["system:masters".into(), "system:authenticated".into()];
+        let user = User { name: "admin".into(), groups, ..User::default() };
+        let client = Client::new(api.service_for(Peer { user: Some(user), ..Peer::default() }), "default");
+        let eyes = Eyes::new(client, Arc::new(|_: &Changed<'_>| {}));
+        let object = |kind: &str| {
+            serde_json::from_value(json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}})).unwrap()
+        };
+        let watched = || {
+            let kinds = eyes.kinds.lock();
+            let mut kinds: Vec<String> = kinds.values().filter_map(Weak::upgrade).map(|eye| eye.kind.clone()).collect();
+            kinds.sort();
+            kinds
+        };
+        let place = || Placement { release: "r".into(), namespace: "default".into() };
+        let record = json!({"metadata": {
+            "name": "sh.helm.release.v1.r.v2",
+            "labels": {"owner": "helm", "name": "r", "version": "2", "status": "deployed"},
+        }});
+        let record: Secret = serde_json::from_value(record).unwrap();
+        Api::<Secret>::namespaced(eyes.client.clone(), "default")
+            .create(&PostParams::default(), &record)
+            .await
+            .unwrap();
+        let one = eyes.follow(&[object("ConfigMap"), object("Service")], place(), 2).await.unwrap();
+        let two = eyes.follow(&[object("Service")], place(), 2).await.unwrap();
+        assert_eq!(watched(), ["ConfigMap", "Service"]);
+        let Sight::Seen { unhealthy, release, .. } = eyes.sight(&one) else { panic!("nothing is seen") };
+        let release = release.unwrap();
+        assert_eq!((release.number, release.status, release.since.is_some()), (2, Status::Deployed, true));
+        assert_eq!(unhealthy, ["ConfigMap default/x is missing", "Service default/x is missing"]);
+        drop(one);
+        assert_eq!(watched(), ["Service"]);
+        drop(two);
+        assert!(watched().is_empty());
+    }
 }

@@ -68,6 +68,11 @@ pub(crate) fn substitute(text: &str, values: &Values, version: &str) -> Result<S
     if missing.is_empty() { Ok(out) } else { Err(missing) }
 }
 
+/// Whether values stand in a text, other than the version.
+pub(crate) fn has_values(text: &str) -> bool {
+    substitute(text, &Values::new(), "").is_err()
+}
+
 fn is_path(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }

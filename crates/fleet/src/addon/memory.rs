@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use runtime::Key;
 use tokio::task::AbortHandle;
 
-use super::eyes::Placed;
+use super::eyes::Followed;
 use super::observed::{Compared, Installed, Progress, Running, Sight, Trouble};
 use super::target::Target;
 use super::work::{Done, Fault};
@@ -25,7 +25,7 @@ pub(crate) struct Memory {
 struct Known {
     progress: Progress,
     /// Where its objects are, and who looks at them.
-    watched: Option<(Arc<Target>, Arc<[Placed]>)>,
+    watched: Option<(Arc<Target>, Arc<Followed>)>,
     /// The work that is being done: its number, and what ends it.
     task: Option<(u64, AbortHandle)>,
 }
@@ -38,12 +38,20 @@ pub(crate) struct Work {
     number: u64,
     /// The value by which it was asked for.
     retry: Option<String>,
+    /// What is around it.
+    surroundings: u64,
 }
 
 impl Memory {
     /// Another piece of work.
-    pub(crate) fn work(&self, key: &Key, retry: Option<String>) -> Work {
-        Work { key: key.clone(), number: self.numbers.fetch_add(1, Ordering::Relaxed), retry }
+    pub(crate) fn work(&self, key: &Key, retry: Option<String>, surroundings: u64) -> Work {
+        Work { key: key.clone(), number: self.numbers.fetch_add(1, Ordering::Relaxed), retry, surroundings }
+    }
+
+    /// Those in trouble.
+    pub(crate) fn troubled(&self) -> Vec<Key> {
+        let addons = self.addons.lock();
+        addons.iter().filter(|(_, known)| known.progress.trouble.is_some()).map(|(key, _)| key.clone()).collect()
     }
 
     /// What is known of an addon, and what is seen of it. Whoever watches by another way than the present one sees nothing.
@@ -56,7 +64,7 @@ impl Memory {
             }
             (known.progress.clone(), known.watched.clone())
         };
-        let sight = watched.map(|(target, placed)| target.eyes.sight(&placed)).unwrap_or_default();
+        let sight = watched.map(|(target, followed)| target.eyes.sight(&followed)).unwrap_or_default();
         (progress, sight)
     }
 
@@ -87,6 +95,11 @@ impl Memory {
     pub(crate) fn ensured(&self, work: &Work, target: &Arc<Target>, digest: String, done: Done, now: Timestamp) {
         self.ended(work, |known| {
             known.progress.trouble = None;
+            let before = known.progress.installed.as_ref().filter(|before| before.digest == digest);
+            // The same was wanted all the time, and had to be done again.
+            if before.is_some_and(|before| before.release.revision != done.release.revision) {
+                known.progress.mending.note(vec!["the Helm release".to_owned()], now);
+            }
             known.installed(target, digest, done, now);
         });
     }
@@ -114,15 +127,12 @@ impl Memory {
     pub(crate) fn compared(&self, work: &Work, state: u64, differing: Vec<String>, repairs: bool, now: Timestamp) {
         self.ended(work, |known| {
             known.progress.incomparable = None;
-            let before = known.progress.compared.take();
-            let repaired = before.as_ref().and_then(|before| before.repaired);
-            let clean = differing.is_empty();
-            known.progress.compared = Some(Compared {
-                state,
-                repaired: if repairs && !clean { Some(now) } else { repaired },
-                repairs: if repairs && !clean { before.map_or(0, |before| before.repairs) + 1 } else { 0 },
-                differing: if repairs { Vec::new() } else { differing },
-            });
+            // What was put right changes the state, and so is looked at again: that it is right then is no calm.
+            if repairs && !differing.is_empty() {
+                known.progress.mending.note(differing.clone(), now);
+            }
+            let differing = if repairs { Vec::new() } else { differing };
+            known.progress.compared = Some(Compared { state, differing });
         });
     }
 
@@ -159,7 +169,7 @@ impl Known {
         self.progress.installed = Some(Installed { digest, release: done.release, at });
         self.progress.compared = None;
         self.progress.incomparable = None;
-        self.watched = Some((Arc::clone(target), done.placed));
+        self.watched = Some((Arc::clone(target), done.followed));
     }
 }
 
@@ -167,6 +177,7 @@ fn trouble(work: &Work, digest: Option<String>, fault: Fault, before: Option<Tro
     Trouble {
         digest,
         retry: work.retry.clone(),
+        surroundings: work.surroundings,
         blocker: *fault.blocker,
         is_final: fault.is_final,
         failures: before.map_or(0, |before| before.failures) + 1,
@@ -182,7 +193,7 @@ mod tests {
     async fn the_end_of_work_that_was_stopped_says_nothing() {
         let (memory, key) = (Memory::default(), Key::new("team-a", "c-l"));
         let task = || tokio::spawn(std::future::pending::<()>()).abort_handle();
-        let (old, new) = (memory.work(&key, None), memory.work(&key, None));
+        let (old, new) = (memory.work(&key, None, 0), memory.work(&key, None, 0));
         memory.begin(&old, Running::Compare, task());
         memory.stop(&key);
         memory.begin(&new, Running::Ensure("x".into()), task());
@@ -195,10 +206,35 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn whoever_keeps_changing_things_is_given_way_to() {
+        let (memory, key) = (Memory::default(), Key::new("team-a", "c-l"));
+        let compared = |second: i64, differing: &[&str]| {
+            let work = memory.work(&key, None, 0);
+            memory.begin(&work, Running::Compare, tokio::spawn(std::future::pending::<()>()).abort_handle());
+            let differing = differing.iter().map(|&one| one.to_owned()).collect();
+            let now = Timestamp::from_second(second).unwrap();
+            memory.compared(&work, 1, differing, true, now);
+            let mending = memory.get(&key, None).0.mending;
+            (mending.pause(now).as_secs(), mending.is_fight(now))
+        };
+        // Each repair is seen by the watches, and looked at once more.
+        for (second, expected) in [(0, (0, false)), (1, (4, false)), (6, (8, true)), (15, (16, true))] {
+            assert_eq!(compared(second, &["Service a"]), expected, "{second}");
+            assert_eq!(compared(second, &[]), expected, "{second}");
+        }
+        for second in (40..4000).step_by(310) {
+            compared(second, &["Service a"]);
+        }
+        assert_eq!(compared(4000, &["Service a"]), (300, true));
+        assert_eq!(compared(4000 + 900, &[]), (0, false));
+        assert_eq!(compared(4000 + 901, &["Service a"]), (0, false));
+    }
+
+    #[tokio::test]
     async fn a_comparison_that_failed_leaves_what_was_known() {
         let (memory, key) = (Memory::default(), Key::new("team-a", "c-l"));
         let begun = || {
-            let work = memory.work(&key, None);
+            let work = memory.work(&key, None, 0);
             memory.begin(&work, Running::Compare, tokio::spawn(std::future::pending::<()>()).abort_handle());
             work
         };

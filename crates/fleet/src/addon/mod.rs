@@ -25,6 +25,7 @@ mod placement;
 mod plan;
 mod report;
 mod target;
+mod turns;
 mod values;
 mod wanted;
 mod work;
@@ -37,12 +38,13 @@ use helm::source::Mirror;
 pub use ask::{Addon, Ask};
 pub use controller::AddonController;
 pub use graph::{IfMissing, Need, Node};
-pub use observed::{Compared, Ground, Installed, Observed, Progress, Running, Sight, Trouble};
+pub use observed::{Compared, Ground, Installed, Mending, Observed, Progress, Revision, Running, Sight, Trouble};
 pub use placement::Placement;
 pub use plan::{Plan, Step, plan};
 pub(crate) use report::INSTALLED;
 pub use report::report;
 pub use wanted::{Source, Wanted};
+pub use work::{labels_of, version_of};
 
 pub use catalogue::keep;
 

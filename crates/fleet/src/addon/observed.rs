@@ -1,10 +1,12 @@
 //! What a pass over an addon knows.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use butler_api::butler::AddonDefinition;
 use butler_api::butler::addon_install::{AddonInstallStatus, AddonPhase, HelmRelease};
 use butler_api::shared::Blocker;
+use helm::release::Status;
 use jiff::Timestamp;
 use kernel::version::Version;
 use runtime::Key;
@@ -31,6 +33,8 @@ pub struct Observed {
     pub may_go: bool,
     /// The value by which another try was asked for.
     pub retry: Option<String>,
+    /// Stands for all outside of it that may put trouble right: mirrors, Secrets, the catalogue.
+    pub surroundings: u64,
     /// What was told last time.
     pub before: AddonInstallStatus,
     /// Its entry of the catalogue.
@@ -85,6 +89,8 @@ pub struct Progress {
     pub is_removed: bool,
     /// What the last comparison with the cluster gave.
     pub compared: Option<Compared>,
+    /// What was put right.
+    pub mending: Mending,
     /// Why nobody could compare since.
     pub incomparable: Option<Trouble>,
 }
@@ -107,6 +113,8 @@ pub struct Trouble {
     pub digest: Option<String>,
     /// The value by which the try was asked for.
     pub retry: Option<String>,
+    /// What was around it then.
+    pub surroundings: u64,
     /// What it was.
     pub blocker: Blocker,
     /// Trying the same again cannot help.
@@ -135,10 +143,55 @@ pub struct Compared {
     pub state: u64,
     /// Objects that differ still.
     pub differing: Vec<String>,
-    /// When something was last put right.
-    pub repaired: Option<Timestamp>,
-    /// How often in a row something had to be put right.
-    pub repairs: u32,
+}
+
+/// What others changed and was put right again. Whoever changes things as often as they are put right must not keep
+/// Butler busy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mending {
+    /// How often, without a long calm in between.
+    pub times: u32,
+    /// When last.
+    pub last: Option<Timestamp>,
+    /// What it was last.
+    pub objects: Vec<String>,
+}
+
+impl Mending {
+    /// So often nobody changes things by mistake.
+    const FIGHT: u32 = 3;
+    /// After this long without a change whoever it was has stopped.
+    const CALM: Duration = Duration::from_secs(900);
+    const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+    /// Something was put right.
+    pub(crate) fn note(&mut self, objects: Vec<String>, now: Timestamp) {
+        let times = if self.calm_in(now).is_zero() { 0 } else { self.times };
+        *self = Self { times: times + 1, last: Some(now), objects };
+    }
+
+    /// How long to leave things as they are: longer with every time.
+    pub(crate) fn pause(&self, now: Timestamp) -> Duration {
+        let pause = match self.times {
+            0..2 => Duration::ZERO,
+            times => Duration::from_secs(1 << times.min(16)).min(Self::LONGEST_PAUSE),
+        };
+        pause.saturating_sub(self.since(now))
+    }
+
+    /// Whether somebody else wants it otherwise.
+    pub(crate) fn is_fight(&self, now: Timestamp) -> bool {
+        self.times >= Self::FIGHT && !self.calm_in(now).is_zero()
+    }
+
+    /// How long until it is over if nothing happens.
+    pub(crate) fn calm_in(&self, now: Timestamp) -> Duration {
+        Self::CALM.saturating_sub(self.since(now))
+    }
+
+    fn since(&self, now: Timestamp) -> Duration {
+        self.last.map_or(Duration::MAX, |last| now.duration_since(last).unsigned_abs())
+    }
 }
 
 /// What the watches on the cluster say of the addon's objects.
@@ -153,7 +206,20 @@ pub enum Sight {
         state: u64,
         /// Workloads that do not run, and why.
         unhealthy: Vec<String>,
+        /// The newest revision of its release, if there is any.
+        release: Option<Revision>,
     },
+}
+
+/// A revision of a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Revision {
+    /// Which.
+    pub number: u32,
+    /// Where it is in its life.
+    pub status: Status,
+    /// When it was begun.
+    pub since: Option<Timestamp>,
 }
 
 impl Observed {

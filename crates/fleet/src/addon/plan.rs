@@ -1,8 +1,10 @@
 //! What to do next for an addon. Pure.
 
+mod drift;
+
 use std::time::Duration;
 
-use butler_api::butler::addon_definition::{AddonCategory, DriftPolicy};
+use butler_api::butler::addon_definition::AddonCategory;
 use butler_api::butler::addon_install::AddonPhase;
 use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus};
 use jiff::Timestamp;
@@ -14,14 +16,17 @@ use super::report::HEALTHY;
 use super::wanted::{For, Wanted, wanted};
 use crate::blockers::{blocker, waiting};
 use crate::names;
+pub(super) use drift::{CONTESTED, DRIFTED};
+use drift::{Others, compare, look_again, others, taken_over};
 
 /// The first wait after a failure. Each failure in a row doubles it.
 const FIRST_RETRY: Duration = Duration::from_secs(2);
 const LONGEST_RETRY: Duration = Duration::from_secs(300);
 /// A rollout or a restart is no trouble yet.
 const GRACE: Duration = Duration::from_secs(5);
-/// Somebody who changes an object as often as it is put right must not keep Butler busy.
-const LONGEST_REPAIR: Duration = Duration::from_secs(300);
+
+/// More workloads than this are not named when an upgrade is taken back.
+const NAMED: usize = 3;
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +37,8 @@ pub enum Step {
     Ensure(Box<Wanted>),
     /// Compare with what is on the cluster; put it right if so said.
     Compare(Box<Wanted>, bool),
+    /// Go back to the revision before, because of this: what is wanted does not come to run.
+    TakeBack(Box<Wanted>, String),
     /// Remove this release from the cluster.
     Uninstall(Placement),
     /// Stop what is being done: it is not wanted any more.
@@ -115,7 +122,12 @@ pub fn plan(observed: &Observed) -> Plan {
         plan.blockers.push(moved(&recorded, &wanted.placement));
         return plan;
     }
-    if let Some(installed) = observed.progress.installed.as_ref().filter(|installed| installed.digest == digest) {
+    // Whatever changed around it may have put it right.
+    let is_same_try =
+        |trouble: &&Trouble| trouble.digest.as_ref() == Some(&digest) && trouble.surroundings == observed.surroundings;
+    let trouble = observed.progress.trouble.as_ref().filter(is_same_try);
+    let is_there = |installed: &&Installed| installed.digest == digest && trouble.is_none();
+    if let Some(installed) = observed.progress.installed.as_ref().filter(is_there) {
         return settled(observed, plan, installed, wanted);
     }
     // What was told of as installed is only looked at; nothing has to wait for that.
@@ -125,7 +137,7 @@ pub fn plan(observed: &Observed) -> Plan {
         plan.phase = Some(if observed.own.is_there { on_its_way(observed) } else { AddonPhase::Pending });
         return plan;
     }
-    if let Some(trouble) = observed.progress.trouble.as_ref().filter(|t| t.digest.as_ref() == Some(&digest)) {
+    if let Some(trouble) = trouble {
         plan.blockers.push(trouble.blocker.clone());
         plan.phase = Some(AddonPhase::Failed);
         let Some(left) = retry_in(trouble, observed.now) else { return plan };
@@ -147,7 +159,7 @@ pub fn plan(observed: &Observed) -> Plan {
 /// What is wanted is on the cluster: does it run, and is it still what was applied?
 fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: Wanted) -> Plan {
     plan.is_installed = true;
-    let Sight::Seen { state, unhealthy } = &observed.sight else {
+    let Sight::Seen { state, unhealthy, release } = &observed.sight else {
         plan.phase =
             Some(if observed.has_run() { observed.before.phase } else { None }.unwrap_or(on_its_way(observed)));
         plan.blockers.push(waiting("HealthUnknown", "its objects are not seen yet", Vec::new()));
@@ -176,57 +188,28 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
             waiting("WorkloadNotReady", message, more)
         });
     }
-    compare(observed, &mut plan, *state, wanted);
+    // Of a first revision there is nothing to go back to.
+    let is_later = installed.release.revision.is_some_and(|revision| revision > 1);
+    let is_upgrade = is_later && observed.before.phase == Some(AddonPhase::Upgrading);
+    match others(installed, *release, observed.now, wanted.patience) {
+        Others::Nothing if is_upgrade && wanted.rolls_back && plan.phase == Some(AddonPhase::Degraded) => {
+            let first = unhealthy.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+            let why = format!("{first}, and that for {} s", wanted.patience.as_secs());
+            plan.phase = Some(AddonPhase::Upgrading);
+            plan.step = Some(match observed.progress.running {
+                Some(_) => Step::Stop,
+                None => Step::TakeBack(Box::new(wanted), why),
+            });
+        }
+        Others::Nothing => compare(observed, &mut plan, *state, wanted),
+        Others::AtWork(left) => {
+            let message = "somebody else is at work on its Helm release: nothing is compared until that is over";
+            plan.blockers.push(waiting("ReleaseBusy", message, Vec::new()));
+            look_again(&mut plan, left);
+        }
+        Others::Changed(what) => taken_over(observed, &mut plan, what, wanted),
+    }
     plan
-}
-
-/// Whether to compare what is on the cluster with what was applied.
-fn compare(observed: &Observed, plan: &mut Plan, state: u64, wanted: Wanted) {
-    if wanted.drift == DriftPolicy::Ignore || observed.progress.running.is_some() {
-        return;
-    }
-    let compared = observed.progress.compared.as_ref();
-    if let Some(compared) = compared
-        && !compared.differing.is_empty()
-        && wanted.drift == DriftPolicy::Report
-    {
-        let count = compared.differing.len();
-        plan.blockers.push(Blocker {
-            evidence: compared.differing.iter().take(5).cloned().collect(),
-            ..blocker(
-                "Drifted",
-                format!("{count} of its objects differ from what was applied"),
-                BlockerOwner::User,
-                "put them back, or set spec.driftPolicy to Repair",
-            )
-        });
-    }
-    if let Some(trouble) = &observed.progress.incomparable {
-        plan.blockers.push(trouble.blocker.clone());
-        let left = left(trouble, observed.now);
-        if left > Duration::ZERO {
-            look_again(plan, left);
-            return;
-        }
-    } else if compared.is_some_and(|compared| compared.state == state) {
-        return;
-    }
-    if let Some(compared) = compared
-        && let (Some(last), 2..) = (compared.repaired, compared.repairs)
-    {
-        let pause = Duration::from_secs(1 << compared.repairs.min(16)).min(LONGEST_REPAIR);
-        let left = pause.saturating_sub(observed.now.duration_since(last).unsigned_abs());
-        if left > Duration::ZERO {
-            look_again(plan, left);
-            return;
-        }
-    }
-    let repairs = wanted.drift == DriftPolicy::Repair;
-    plan.step = Some(Step::Compare(Box::new(wanted), repairs));
-}
-
-fn look_again(plan: &mut Plan, left: Duration) {
-    plan.again = Some(plan.again.map_or(left, |again| again.min(left)));
 }
 
 /// What to do next for an addon that is to go.
@@ -316,8 +299,9 @@ fn unhealthy_for(observed: &Observed) -> Duration {
 
 fn health(observed: &Observed) -> Option<bool> {
     match &observed.sight {
-        Sight::Seen { unhealthy, .. } => Some(unhealthy.is_empty()),
-        Sight::None => None,
+        // What was seen last of a cluster that does not answer may be long gone.
+        Sight::Seen { unhealthy, .. } if observed.ground.answers => Some(unhealthy.is_empty()),
+        _ => None,
     }
 }
 

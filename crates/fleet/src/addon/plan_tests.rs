@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use butler_api::butler::AddonDefinition;
-use butler_api::butler::addon_install::AddonInstallStatus;
+use butler_api::butler::addon_definition::DriftPolicy;
+use butler_api::butler::addon_install::{AddonInstallStatus, HelmRelease};
+use helm::release::Status;
 use runtime::Key;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::addon::ask::Ask;
 use crate::addon::graph::{IfMissing, Need, Node};
-use crate::addon::observed::{Compared, Progress};
+use crate::addon::observed::{Compared, Mending, Progress, Revision};
 use crate::addon::report::report;
 
 fn at(second: i64) -> Timestamp {
@@ -47,6 +49,7 @@ fn observed(before: Value) -> Observed {
         is_clusters_own: true,
         may_go: false,
         retry: None,
+        surroundings: 0,
         before,
         definition: Some(definition(json!({}))),
         own,
@@ -62,13 +65,15 @@ fn observed(before: Value) -> Observed {
 fn installed(before: Value, sight: Sight) -> Observed {
     let mut observed = observed(before);
     let digest = plan(&observed).wanted.unwrap().digest(None);
-    observed.progress.installed = Some(Installed { digest, release: Default::default(), at: at(900) });
+    let release = HelmRelease { revision: Some(1), ..HelmRelease::default() };
+    observed.progress.installed = Some(Installed { digest, release, at: at(900) });
     observed.sight = sight;
     observed
 }
 
 fn seen(state: u64, unhealthy: &[&str]) -> Sight {
-    Sight::Seen { state, unhealthy: unhealthy.iter().map(|one| (*one).to_owned()).collect() }
+    let release = Some(Revision { number: 1, status: Status::Deployed, since: None });
+    Sight::Seen { state, unhealthy: unhealthy.iter().map(|one| (*one).to_owned()).collect(), release }
 }
 
 /// Phase, step and reasons, in words.
@@ -80,6 +85,7 @@ fn told(observed: &Observed) -> String {
         Some(Step::Ensure(_)) => "ensure",
         Some(Step::Compare(_, true)) => "repair",
         Some(Step::Compare(_, false)) => "compare",
+        Some(Step::TakeBack(..)) => "take back",
         Some(Step::Uninstall(_)) => "uninstall",
         Some(Step::Stop) => "stop",
         Some(Step::Release) => "release",
@@ -148,7 +154,7 @@ fn work_that_runs_is_left_alone_unless_something_else_is_wanted() {
 
 fn trouble(reason: &str, failures: i32, is_final: bool, second: i64) -> Trouble {
     let blocker = blocker(reason, "no", BlockerOwner::User, "look");
-    Trouble { digest: None, retry: None, blocker, is_final, failures, at: at(second) }
+    Trouble { digest: None, retry: None, surroundings: 0, blocker, is_final, failures, at: at(second) }
 }
 
 #[test]
@@ -167,6 +173,10 @@ fn what_failed_is_tried_again_ever_later() {
         observed.progress.trouble = Some(of_install(failures, is_final));
         assert_eq!(told(&observed), expected);
         assert_eq!(plan(&observed).again, again.map(Duration::from_secs));
+        // So may whatever changed outside.
+        observed.surroundings = 1;
+        assert_eq!(told(&observed), "Installing ensure");
+        observed.surroundings = 0;
         // Another wish, or somebody who asks for it, is another try.
         observed.retry = Some("1".into());
         assert_eq!(told(&observed), "Installing ensure");
@@ -201,30 +211,106 @@ fn health_is_what_is_seen() {
 }
 
 #[test]
+fn an_upgrade_that_never_runs_is_taken_back() {
+    use butler_api::butler::addon_install::UpgradeFailurePolicy::{Keep, Rollback};
+    let later = Revision { number: 2, status: Status::Deployed, since: None };
+    for (phase, policy, second, expected) in [
+        ("Upgrading", None, 900 + 599, "Upgrading repair WorkloadNotReady"),
+        ("Upgrading", None, 900 + 601, "Upgrading take back WorkloadNotReady"),
+        ("Upgrading", Some(Rollback), 900 + 601, "Upgrading take back WorkloadNotReady"),
+        ("Upgrading", Some(Keep), 900 + 601, "Degraded repair WorkloadNotReady"),
+        // There is nothing to go back to, or it has run.
+        ("Installing", None, 900 + 601, "Degraded repair WorkloadNotReady"),
+        ("Degraded", None, 900 + 601, "Degraded repair WorkloadNotReady"),
+    ] {
+        let before = json!({"phase": phase, "helmRelease": {"name": "l"}, "installedVersion": "1.0.0"});
+        let sight = Sight::Seen { state: 1, unhealthy: vec!["Deployment a is not ready".into()], release: Some(later) };
+        let mut observed = installed(before, sight);
+        observed.progress.installed.as_mut().unwrap().release.revision = Some(2);
+        observed.ask.on_upgrade_failure = policy;
+        observed.now = at(second);
+        assert_eq!(told(&observed), expected);
+    }
+    let before = json!({"phase": "Upgrading", "helmRelease": {"name": "l"}, "installedVersion": "1.0.0"});
+    let mut first = installed(before, seen(1, &["Deployment a is not ready"]));
+    first.now = at(900 + 601);
+    assert_eq!(told(&first), "Degraded repair WorkloadNotReady");
+}
+
+#[test]
+fn nobody_knows_the_health_of_what_does_not_answer() {
+    let healthy = |observed: &Observed| {
+        let status = report(observed, &plan(observed));
+        let condition = status.conditions.into_iter().find(|known| known.type_ == "Healthy").unwrap();
+        (status.phase.unwrap(), condition.status, condition.reason.unwrap())
+    };
+    let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), seen(1, &[]));
+    assert_eq!(healthy(&observed), (AddonPhase::Installed, ConditionStatus::True, "AsWanted".to_owned()));
+    observed.ground.answers = false;
+    let unknown = (AddonPhase::Installed, ConditionStatus::Unknown, "ClusterUnreachable".to_owned());
+    assert_eq!(healthy(&observed), unknown);
+    observed.is_leaving = true;
+    assert_eq!(healthy(&observed).1, ConditionStatus::Unknown);
+}
+
+#[test]
 fn drift_is_looked_for_when_something_changed_and_not_too_often() {
     let before = json!({"phase": "Installed", "helmRelease": {"name": "l"}});
-    let compared = |state, repairs, repaired: Option<i64>, differing: &[&str]| Compared {
-        state,
-        differing: differing.iter().map(|one| (*one).to_owned()).collect(),
-        repaired: repaired.map(at),
-        repairs,
+    let compared = |state, differing: &[&str]| {
+        Some(Compared { state, differing: differing.iter().map(|one| (*one).to_owned()).collect() })
     };
-    for (policy, compared, expected) in [
-        (DriftPolicy::Repair, None, "Installed repair"),
-        (DriftPolicy::Repair, Some(compared(7, 0, None, &[])), "Installed nothing"),
-        (DriftPolicy::Repair, Some(compared(6, 1, Some(999), &[])), "Installed repair"),
+    let mended = |times, second| Mending { times, last: Some(at(second)), objects: vec!["Service x".into()] };
+    let never = Mending::default();
+    for (policy, compared, mending, expected) in [
+        (DriftPolicy::Repair, None, never.clone(), "Installed repair"),
+        (DriftPolicy::Repair, compared(7, &[]), never.clone(), "Installed nothing"),
+        (DriftPolicy::Repair, compared(6, &[]), mended(1, 999), "Installed repair"),
+        (DriftPolicy::Repair, compared(6, &[]), mended(2, 999), "Installed nothing"),
         // Somebody fights for it.
-        (DriftPolicy::Repair, Some(compared(6, 3, Some(999), &[])), "Installed nothing"),
-        (DriftPolicy::Repair, Some(compared(6, 3, Some(990), &[])), "Installed repair"),
-        (DriftPolicy::Report, None, "Installed compare"),
-        (DriftPolicy::Report, Some(compared(7, 0, None, &["Service x"])), "Installed nothing Drifted"),
-        (DriftPolicy::Ignore, None, "Installed nothing"),
+        (DriftPolicy::Repair, compared(6, &[]), mended(3, 999), "Installed nothing Contested"),
+        (DriftPolicy::Repair, compared(6, &[]), mended(3, 990), "Installed repair Contested"),
+        (DriftPolicy::Repair, compared(6, &[]), mended(3, 99), "Installed repair"),
+        (DriftPolicy::Report, None, never.clone(), "Installed compare"),
+        (DriftPolicy::Report, compared(7, &["Service x"]), never.clone(), "Installed nothing Drifted"),
+        (DriftPolicy::Ignore, None, never, "Installed nothing"),
     ] {
         let mut observed = installed(before.clone(), seen(7, &[]));
         observed.ask.drift_policy = Some(policy);
-        observed.progress.compared = compared;
+        (observed.progress.compared, observed.progress.mending) = (compared, mending);
         assert_eq!(told(&observed), expected, "{policy}");
+        let disturbances = plan(&observed).blockers.iter().filter(|b| b.reason != "WorkloadNotReady").count();
+        let status = report(&observed, &plan(&observed));
+        let undisturbed = status.conditions.iter().find(|known| known.type_ == "Undisturbed").unwrap();
+        assert_eq!(undisturbed.status == ConditionStatus::False, disturbances > 0, "{undisturbed:?}");
     }
+}
+
+#[test]
+fn what_others_do_with_helm_is_seen() {
+    let begun = |number, status, second| Some(Revision { number, status, since: Some(at(second)) });
+    let at_revision = |number, status| begun(number, status, 990);
+    for (policy, release, expected) in [
+        (DriftPolicy::Repair, at_revision(1, Status::Deployed), "Installed repair"),
+        (DriftPolicy::Repair, None, "Upgrading ensure ReleaseChanged"),
+        (DriftPolicy::Repair, at_revision(2, Status::Deployed), "Upgrading ensure ReleaseChanged"),
+        (DriftPolicy::Repair, at_revision(2, Status::Failed), "Upgrading ensure ReleaseChanged"),
+        (DriftPolicy::Repair, at_revision(1, Status::Uninstalled), "Upgrading ensure ReleaseChanged"),
+        (DriftPolicy::Repair, at_revision(2, Status::PendingUpgrade), "Installed nothing ReleaseBusy"),
+        (DriftPolicy::Repair, begun(2, Status::PendingUpgrade, 100), "Upgrading ensure ReleaseChanged"),
+        (DriftPolicy::Report, at_revision(2, Status::Deployed), "Installed nothing Drifted"),
+        (DriftPolicy::Report, None, "Installed nothing Drifted"),
+        (DriftPolicy::Ignore, None, "Installed nothing"),
+    ] {
+        let sight = Sight::Seen { state: 7, unhealthy: Vec::new(), release };
+        let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), sight);
+        observed.ask.drift_policy = Some(policy);
+        assert_eq!(told(&observed), expected, "{policy} {release:?}");
+    }
+    // Two who both want it their way do not go on for ever.
+    let gone = Sight::Seen { state: 7, unhealthy: Vec::new(), release: None };
+    let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), gone);
+    observed.progress.mending = Mending { times: 3, last: Some(at(999)), objects: vec!["the Helm release".into()] };
+    assert_eq!(told(&observed), "Installed nothing Contested");
 }
 
 #[test]
@@ -233,7 +319,7 @@ fn what_cannot_be_compared_is_not_taken_for_clean() {
         [(999, "Installed nothing HookFailed", Some(1)), (990, "Installed repair HookFailed", None)]
     {
         let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), seen(7, &[]));
-        observed.progress.compared = Some(Compared { state: 7, differing: Vec::new(), repaired: None, repairs: 0 });
+        observed.progress.compared = Some(Compared { state: 7, differing: Vec::new() });
         observed.progress.incomparable = Some(trouble("HookFailed", 1, false, second));
         assert_eq!(told(&observed), expected);
         assert_eq!(plan(&observed).again, again.map(Duration::from_secs));

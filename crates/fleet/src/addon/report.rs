@@ -1,5 +1,6 @@
 //! What is told of an addon: a function of what was seen and planned.
 
+use butler_api::butler::addon_definition::DriftPolicy;
 use butler_api::butler::addon_install::{AddonInstallStatus, AddonPhase, DriftStatus, HelmRelease};
 use butler_api::names::conditions::READY;
 use butler_api::shared::Blocker;
@@ -7,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use runtime::{Verdict, blockers_since, conditions_since};
 
 use super::observed::Observed;
-use super::plan::{Plan, Step};
+use super::plan::{CONTESTED, DRIFTED, Plan, Step};
 
 /// More than this is not read anyway.
 const LISTED: usize = 10;
@@ -18,6 +19,8 @@ const DEPENDENCIES_MET: &str = "DependenciesMet";
 pub(crate) const INSTALLED: &str = "Installed";
 /// Condition: its workloads run.
 pub(super) const HEALTHY: &str = "Healthy";
+/// Condition: nobody else changes what was applied.
+const UNDISTURBED: &str = "Undisturbed";
 
 /// The status.
 pub fn report(observed: &Observed, plan: &Plan) -> AddonInstallStatus {
@@ -76,7 +79,7 @@ fn message(phase: AddonPhase, plan: &Plan, release: Option<&HelmRelease>) -> Str
 fn drift(observed: &Observed) -> Option<DriftStatus> {
     let told = observed.before.drift.clone();
     let Some(compared) = &observed.progress.compared else { return told };
-    let repaired = compared.repaired.map(Time).or_else(|| told.and_then(|told| told.last_repaired));
+    let repaired = observed.progress.mending.last.map(Time).or_else(|| told.and_then(|told| told.last_repaired));
     let status = DriftStatus {
         count: i32::try_from(compared.differing.len()).ok().filter(|count| *count > 0),
         objects: compared.differing.iter().take(LISTED).cloned().collect(),
@@ -90,16 +93,17 @@ fn verdicts(observed: &Observed, plan: &Plan, phase: AddonPhase) -> Vec<Verdict>
         Some(Blocker { reason, message, .. }) => (reason.clone(), message.clone()),
         None => (fallback.to_owned(), String::new()),
     };
+    let answers = observed.ground.exists && observed.ground.answers;
     let judge = |aspect: &'static str, holds: Option<bool>, good: &str, bad: &'static str| match holds {
         Some(true) => Verdict::holds(aspect, "AsWanted", good),
         Some(false) => {
             let (reason, message) = because(bad);
             Verdict::fails(aspect, reason, message)
         }
+        None if !answers => Verdict::unknown(aspect, "ClusterUnreachable", "the cluster's API does not answer"),
         None => Verdict::unknown(aspect, "Unknown", "nobody can say yet"),
     };
     let is_ready = phase == AddonPhase::Installed && plan.is_installed && plan.is_healthy == Some(true);
-    let answers = observed.ground.exists && observed.ground.answers;
     vec![
         judge(CLUSTER_READY, Some(answers), "the cluster's API answers", "ClusterNotReady"),
         judge(
@@ -110,6 +114,19 @@ fn verdicts(observed: &Observed, plan: &Plan, phase: AddonPhase) -> Vec<Verdict>
         ),
         judge(INSTALLED, Some(plan.is_installed), "what is asked for is on the cluster", "NotInstalled"),
         judge(HEALTHY, plan.is_healthy, "its workloads run", "WorkloadNotReady"),
+        undisturbed(plan),
         judge(READY, Some(is_ready), "it is installed and runs", "NotReady"),
     ]
+}
+
+fn undisturbed(plan: &Plan) -> Verdict {
+    let is_disturbance = |blocker: &&Blocker| [CONTESTED, DRIFTED].contains(&blocker.reason.as_str());
+    match plan.blockers.iter().find(is_disturbance) {
+        Some(Blocker { reason, message, .. }) => Verdict::fails(UNDISTURBED, reason.clone(), message.clone()),
+        None if plan.wanted.as_ref().is_some_and(|wanted| wanted.drift == DriftPolicy::Ignore) => {
+            Verdict::unknown(UNDISTURBED, "Ignored", "the drift policy is Ignore: nobody looks")
+        }
+        None if !plan.is_installed => Verdict::unknown(UNDISTURBED, "Unknown", "nobody can say yet"),
+        None => Verdict::holds(UNDISTURBED, "AsWanted", "its objects are what was applied"),
+    }
 }

@@ -9,7 +9,7 @@ use kube::Client;
 use parking_lot::Mutex;
 use runtime::{Clock, Failure, Key};
 
-use super::eyes::Eyes;
+use super::eyes::{Changed, Eyes};
 use crate::cluster::client;
 
 /// One cluster: what acts on it, and what watches it.
@@ -56,7 +56,7 @@ impl Targets {
         &self,
         cluster: &Key,
         way: Way,
-        wake: impl Fn(&str) + Send + Sync + 'static,
+        wake: impl Fn(&Changed<'_>) + Send + Sync + 'static,
     ) -> Result<Arc<Target>, Failure> {
         let version = way.version();
         if let Some(target) = self.known.lock().get(cluster).filter(|known| known.version == version) {

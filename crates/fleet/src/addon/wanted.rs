@@ -14,6 +14,7 @@ use runtime::{Key, fingerprint};
 use serde_json::json;
 
 use super::ask::Ask;
+use super::manifests;
 use super::placement::Placement;
 use super::values::check;
 use crate::blockers::blocker;
@@ -36,12 +37,16 @@ pub struct Wanted {
     pub version: String,
     /// All values.
     pub values: Values,
+    /// Those of them that the addon's object has.
+    pub given: Values,
     /// How long it may take until its workloads run.
     pub patience: Duration,
     /// What happens to objects that were changed by others.
     pub drift: DriftPolicy,
     /// Whether an upgrade that failed is taken back.
     pub rolls_back: bool,
+    /// Whether a team chose where it comes from: then it is fetched only from where a team may go.
+    pub is_teams_choice: bool,
 }
 
 /// Where an addon comes from.
@@ -92,6 +97,25 @@ pub(crate) struct For<'a> {
     pub(crate) butlers_values: &'a [&'a str],
 }
 
+/// The Secrets that are read for an addon in this namespace.
+pub(crate) fn secrets(ask: &Ask, definition: Option<&AddonDefinition>, namespace: &str) -> Vec<Key> {
+    match (&ask.helm, definition.and_then(|definition| definition.spec.chart.as_ref())) {
+        (Some(chart), _) => chart.credentials_ref.iter().map(|reference| own(namespace, reference)).collect(),
+        (None, Some(chart)) => chart.credentials_ref.iter().chain(&chart.ca_ref).map(at_home).collect(),
+        (None, None) => Vec::new(),
+    }
+}
+
+/// A Secret that a team names. Those of other teams are none of theirs.
+fn own(namespace: &str, reference: &SecretRef) -> Key {
+    Key::new(namespace, reference.name.clone())
+}
+
+/// A Secret that the catalogue names.
+fn at_home(reference: &SecretRef) -> Key {
+    Key::new(reference.namespace.as_deref().unwrap_or(SYSTEM_NAMESPACE), reference.name.clone())
+}
+
 /// Fills the gaps, or says what is wrong and who can put it right.
 pub(crate) fn wanted(
     ask: &Ask,
@@ -115,24 +139,24 @@ pub(crate) fn wanted(
 }
 
 fn of_chart(ask: &Ask, chart: HelmChart, placement: Placement, target: &For<'_>) -> Wanted {
-    // Secrets of other teams are none of theirs.
-    let own = |reference: SecretRef| Key::new(&target.object.namespace, reference.name);
     Wanted {
         title: chart.chart.clone(),
         source: Source::Chart {
             repository: chart.repository,
             name: chart.chart,
             digest: None,
-            credentials: chart.credentials_ref.map(own),
+            credentials: chart.credentials_ref.as_ref().map(|reference| own(&target.object.namespace, reference)),
             authority: None,
         },
         placement,
         create_namespace: chart.create_namespace,
         version: ask.version.clone().unwrap_or_default(),
         values: ask.values.clone(),
+        given: ask.values.clone(),
         patience: PATIENCE,
         drift: ask.drift_policy.unwrap_or(DriftPolicy::Repair),
         rolls_back: rolls_back(ask),
+        is_teams_choice: true,
     }
 }
 
@@ -163,9 +187,6 @@ fn of_catalogue(
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    let at_home = |reference: &SecretRef| {
-        Key::new(reference.namespace.as_deref().unwrap_or(SYSTEM_NAMESPACE), reference.name.clone())
-    };
     let source = match (&spec.chart, &spec.manifests) {
         (Some(chart), _) => Source::Chart {
             repository: chart.repository.clone(),
@@ -176,6 +197,12 @@ fn of_catalogue(
         },
         (None, manifests) => Source::Manifests(manifests.clone().unwrap_or_default()),
     };
+    let of_url = |source: &Source| match source {
+        Source::Manifests(source) => source.url.as_deref().is_some_and(manifests::has_values),
+        Source::Chart { .. } => false,
+    };
+    // Values of a team that become a part of an address choose it.
+    let is_teams_choice = !target.object.namespace.is_empty() && of_url(&source);
     let AddonDefaults { create_namespace, timeout, .. } = defaults;
     Ok(Wanted {
         placement,
@@ -184,9 +211,11 @@ fn of_catalogue(
         create_namespace,
         version,
         values: merged,
+        given: ask.values.clone(),
         patience: duration(&timeout).unwrap_or(PATIENCE),
         drift: ask.drift_policy.or(spec.drift_policy).unwrap_or(DriftPolicy::Repair),
         rolls_back: rolls_back(ask),
+        is_teams_choice,
     })
 }
 
@@ -316,6 +345,19 @@ mod tests {
             decide(Ask { addon: Some("x".into()), ..Ask::default() }, None),
             Err(vec!["DefinitionMissing".into()])
         );
+    }
+
+    #[test]
+    fn what_teams_choose_is_told_from_what_operators_do() {
+        let helm = serde_json::from_value(json!({"repository": "https://x", "chart": "web"})).ok();
+        let by_url = |url: &str| {
+            let spec = json!({"chart": null, "manifests": {"version": "1", "url": url}});
+            decide(Ask::default(), Some(&definition(spec))).unwrap().is_teams_choice
+        };
+        assert!(decide(Ask { helm, ..Ask::default() }, None).unwrap().is_teams_choice);
+        assert!(!decide(Ask::default(), Some(&definition(json!({})))).unwrap().is_teams_choice);
+        assert!(!by_url("https://x/${version}.yaml"));
+        assert!(by_url("https://${host}/${version}.yaml"));
     }
 
     #[test]

@@ -4,24 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use butler_api::butler::addon_definition::ManifestSource;
+use butler_api::butler::addon_definition::{DriftPolicy, ManifestSource};
 use butler_api::butler::addon_install::{AddonInstallStatus, HelmRelease};
 use butler_api::shared::{Blocker, BlockerOwner};
 use helm::action::{ActionError, Actions, Options};
 use helm::chart::Chart;
 use helm::release::{Release, Status};
 use helm::render::RenderError;
-use helm::source::{Access, ChartRef, SourceError, Sources};
+use helm::source::{Access, ChartRef, Reach, SourceError, Sources};
 use helm::values::Values;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use pki::Secret as Password;
-use runtime::{Failure, Key};
-use serde_json::Value;
+use runtime::{Failure, Key, fingerprint};
+use serde_json::{Value, json};
 
-use super::eyes::Placed;
+use super::eyes::Followed;
 use super::manifests;
 use super::placement::Placement;
+use super::plan::DRIFTED;
 use super::target::Target;
 use super::wanted::{Source, Wanted};
 use crate::blockers::blocker;
@@ -29,6 +30,8 @@ use crate::names;
 
 /// Revisions of an addon that are kept.
 const HISTORY: usize = 10;
+/// Labels cannot be longer.
+const LONGEST_LABEL: usize = 63;
 /// Objects that do not go by themselves are told of after this time.
 const GONE_WITHIN: Duration = Duration::from_secs(120);
 
@@ -37,7 +40,7 @@ pub(crate) struct Done {
     pub(crate) release: HelmRelease,
     /// When it was applied.
     pub(crate) at: Option<jiff::Timestamp>,
-    pub(crate) placed: Arc<[Placed]>,
+    pub(crate) followed: Arc<Followed>,
 }
 
 /// Something that went wrong, as people are told of it.
@@ -53,11 +56,18 @@ impl Fault {
     }
 }
 
+/// Where charts and the Secrets of their repositories come from.
+pub(crate) struct Origin<'a> {
+    pub(crate) sources: &'a Sources,
+    pub(crate) management: &'a Client,
+    /// What the repositories that teams choose begin with.
+    pub(crate) allowed: Vec<String>,
+}
+
 /// Brings about what is wanted, whatever is there: installs, upgrades, goes on, or only looks.
 pub(crate) async fn ensure(
     target: &Target,
-    sources: &Sources,
-    management: &Client,
+    origin: &Origin<'_>,
     wanted: &Wanted,
     label: &str,
     told: &Told,
@@ -68,15 +78,41 @@ pub(crate) async fn ensure(
         .last(&wanted.placement.release)
         .await
         .map_err(ActionError::from)?;
+    let is_left_alone = told.is_same_wish() && wanted.drift != DriftPolicy::Repair;
     let release = match last {
         Some(last) if told.is_of(&last) => last,
+        // Others changed it while nobody looked, and it stays as they want it.
+        Some(last) if is_left_alone && last.info.status == Status::Deployed => {
+            let mut done = look(target, &last).await?;
+            done.release.revision = told.revision();
+            return Ok(done);
+        }
+        None if is_left_alone => {
+            let remedy = "set spec.driftPolicy to Repair, or delete this addon";
+            return Err(users(DRIFTED, "somebody else uninstalled its Helm release".to_owned(), remedy));
+        }
         last => {
-            let chart = chart(sources, management, wanted).await?;
+            let chart = chart(origin, wanted).await?;
             let options = options(wanted, label, last.is_none());
             apply(actions, wanted, &chart, last, &options).await?
         }
     };
     look(target, &release).await
+}
+
+/// Goes back to the revision before what is wanted, which did not come to run. What is there then, and what is told.
+pub(crate) async fn take_back(
+    target: &Target,
+    wanted: &Wanted,
+    label: &str,
+    why: &str,
+) -> Result<(Done, Fault), Fault> {
+    let options = options(wanted, label, false);
+    let back = target.actions.rollback(&wanted.placement.release, None, &options).await?;
+    let message = format!("{why}; went back to what was there before, as revision {}", back.revision);
+    let remedy =
+        "correct spec.values or spec.version, and look at its pods; spec.onUpgradeFailure Keep leaves it there";
+    Ok((look(target, &back).await?, users("WorkloadNotReady", message, remedy)))
 }
 
 /// The release that is there, if any is complete.
@@ -115,10 +151,18 @@ pub(crate) struct Told {
 
 impl Told {
     fn is_of(&self, release: &Release) -> bool {
-        let revision = self.status.helm_release.as_ref().and_then(|told| told.revision);
-        self.status.values_digest.as_ref() == Some(&self.digest)
-            && revision.and_then(|revision| u32::try_from(revision).ok()) == Some(release.revision)
+        self.is_same_wish()
+            && self.revision().and_then(|revision| u32::try_from(revision).ok()) == Some(release.revision)
             && release.info.status == Status::Deployed
+    }
+
+    /// Whether what is wanted was installed before.
+    fn is_same_wish(&self) -> bool {
+        self.revision().is_some() && self.status.values_digest.as_ref() == Some(&self.digest)
+    }
+
+    fn revision(&self) -> Option<i32> {
+        self.status.helm_release.as_ref().and_then(|told| told.revision)
     }
 }
 
@@ -172,18 +216,23 @@ fn equal(one: &Value, other: &Value) -> bool {
 
 async fn look(target: &Target, release: &Release) -> Result<Done, Fault> {
     let objects = Actions::objects(release)?;
-    let placed = target.eyes.follow(&objects, &release.namespace).await;
-    let placed = placed.map_err(|error| fault_of(Failure::from(error)))?;
-    let version = release.chart.pointer("/metadata/appVersion").filter(|_| is_plain(release));
-    let version = version.or_else(|| release.chart.pointer("/metadata/version")).and_then(Value::as_str);
+    let placement = Placement { release: release.name.clone(), namespace: release.namespace.clone() };
+    let followed = target.eyes.follow(&objects, placement, release.revision).await;
+    let followed = followed.map_err(|error| fault_of(Failure::from(error)))?;
     let told = HelmRelease {
         name: Some(release.name.clone()),
         namespace: Some(release.namespace.clone()),
         revision: i32::try_from(release.revision).ok(),
         status: Some(release.info.status.name().to_owned()),
-        version: version.map(str::to_owned),
+        version: version_of(release).map(str::to_owned),
     };
-    Ok(Done { release: told, at: release.info.last_deployed, placed: placed.into() })
+    Ok(Done { release: told, at: release.info.last_deployed, followed: Arc::new(followed) })
+}
+
+/// The version of an addon that a release is of, as people ask for it.
+pub fn version_of(release: &Release) -> Option<&str> {
+    let version = release.chart.pointer("/metadata/appVersion").filter(|_| is_plain(release));
+    version.or_else(|| release.chart.pointer("/metadata/version")).and_then(Value::as_str)
 }
 
 /// Whether a release is of plain manifests.
@@ -199,19 +248,35 @@ fn options(wanted: &Wanted, label: &str, is_new: bool) -> Options {
         // Nothing is left half installed; what was there before comes back if the addon says so.
         atomic: is_new || wanted.rolls_back,
         max_history: HISTORY,
+        given: Some(wanted.given.clone()),
         labels: labels(label),
         ..Options::default()
     }
+}
+
+/// The label of an addon's objects on its cluster.
+pub(crate) fn label(addon: &str) -> String {
+    if addon.len() <= LONGEST_LABEL { addon.to_owned() } else { fingerprint(&json!(addon)) }
+}
+
+/// The labels of all objects of an addon.
+pub fn labels_of(addon: &str) -> BTreeMap<String, String> {
+    labels(&label(addon))
 }
 
 fn labels(label: &str) -> BTreeMap<String, String> {
     BTreeMap::from([(names::ADDON.to_owned(), label.to_owned())])
 }
 
-async fn chart(sources: &Sources, management: &Client, wanted: &Wanted) -> Result<Arc<Chart>, Fault> {
+async fn chart(origin: &Origin<'_>, wanted: &Wanted) -> Result<Arc<Chart>, Fault> {
+    let Origin { sources, management, allowed } = origin;
+    let reach = match wanted.is_teams_choice {
+        true => Reach::Public { allowed: allowed.clone() },
+        false => Reach::Anywhere,
+    };
     match &wanted.source {
         Source::Chart { repository, name, digest, credentials, authority } => {
-            let access = access(management, credentials.as_ref(), authority.as_ref()).await?;
+            let access = access(management, credentials.as_ref(), authority.as_ref(), reach).await?;
             let reference = ChartRef {
                 repository: repository.clone(),
                 name: name.clone(),
@@ -220,16 +285,16 @@ async fn chart(sources: &Sources, management: &Client, wanted: &Wanted) -> Resul
             };
             Ok(sources.fetch(&reference, &access).await?.chart)
         }
-        Source::Manifests(source) => plain(sources, wanted, source).await.map(Arc::new),
+        Source::Manifests(source) => plain(sources, wanted, source, reach).await.map(Arc::new),
     }
 }
 
-async fn plain(sources: &Sources, wanted: &Wanted, source: &ManifestSource) -> Result<Chart, Fault> {
+async fn plain(sources: &Sources, wanted: &Wanted, source: &ManifestSource, reach: Reach) -> Result<Chart, Fault> {
     let text = match (&source.inline, &source.url) {
         (Some(text), _) => text.clone(),
         (None, url) => {
             let url = substituted(url.as_deref().unwrap_or_default(), wanted)?;
-            let bytes = sources.file(&url, source.digest.as_deref(), &Access::default()).await?;
+            let bytes = sources.file(&url, source.digest.as_deref(), &Access { reach, ..Access::default() }).await?;
             String::from_utf8(bytes).map_err(|_| {
                 users("ManifestsInvalid", format!("what is at {url} is no text"), "correct manifests.url")
             })?
@@ -250,8 +315,13 @@ fn users(reason: &str, message: String, remedy: &str) -> Fault {
 }
 
 /// Credentials and authority of a repository, out of their Secrets.
-async fn access(management: &Client, credentials: Option<&Key>, authority: Option<&Key>) -> Result<Access, Fault> {
-    let mut access = Access::default();
+async fn access(
+    management: &Client,
+    credentials: Option<&Key>,
+    authority: Option<&Key>,
+    reach: Reach,
+) -> Result<Access, Fault> {
+    let mut access = Access { reach, ..Access::default() };
     if let Some(key) = credentials {
         let secret = secret(management, key).await?;
         access.username = bytes(&secret, "username").and_then(|bytes| String::from_utf8(bytes).ok());
@@ -295,8 +365,12 @@ pub(crate) fn given_up(limit: Duration) -> Fault {
 impl From<SourceError> for Fault {
     fn from(error: SourceError) -> Self {
         let owner = if error.is_final() { BlockerOwner::User } else { BlockerOwner::PlatformAdmin };
-        let remedy =
-            "correct the version or the repository; where there is no way out, name a mirror in the ButlerConfig";
+        let remedy = match error.reason() {
+            "RepositoryForbidden" => {
+                "choose another repository, or have it named in spec.addons.allowedRepositories of the ButlerConfig"
+            }
+            _ => "correct the version or the repository; where there is no way out, name a mirror in the ButlerConfig",
+        };
         // Secrets are corrected without anybody being told.
         let is_final = error.is_final() && error.reason() != "RepositoryAccessDenied";
         Self::new(blocker(error.reason(), error.to_string(), owner, remedy), is_final)

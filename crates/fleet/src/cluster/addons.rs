@@ -189,8 +189,9 @@ fn is_owned(observed: &Observed, addon: &TenantAddon) -> bool {
     addon.owner_references().iter().any(|owner| Some(&owner.uid) == observed.cluster.metadata.uid.as_ref())
 }
 
+/// Whether it has yet to become what the cluster asks for. What others add to it is theirs.
 fn is_changed(known: &TenantAddon, wanted: &TenantAddon) -> bool {
-    known.spec.version != wanted.spec.version || known.spec.values != wanted.spec.values
+    !matches!(runtime::changed(Some(known), wanted.clone()), Ok(None))
 }
 
 /// Whether it is installed and runs, as it is asked for now.
@@ -258,4 +259,33 @@ fn not_installed(addon: &TenantAddon) -> Blocker {
 
 fn phase_of(addon: &TenantAddon) -> Option<AddonPhase> {
     addon.status.as_ref().and_then(|status| status.phase)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn addon(version: &str, values: Value) -> TenantAddon {
+        let spec = json!({"clusterRef": {"name": "c"}, "addon": "l", "version": version, "values": values});
+        TenantAddon::new("c-l", serde_json::from_value(spec).unwrap())
+    }
+
+    #[test]
+    fn what_others_add_to_an_addon_does_not_keep_its_cluster_waiting() {
+        let wanted = addon("1.0.0", json!({"a": 1, "b": 2}));
+        let written = || runtime::changed(None, wanted.clone()).unwrap().unwrap();
+        assert!(!is_changed(&written(), &wanted));
+        let mut more = written();
+        more.spec.paused = Some(false);
+        more.spec.values = serde_json::from_value(json!({"a": 1, "b": 2, "own": {"of": "a user"}})).unwrap();
+        assert!(!is_changed(&more, &wanted));
+        let mut other = written();
+        other.spec.values = serde_json::from_value(json!({"a": 1, "b": 3})).unwrap();
+        assert!(is_changed(&other, &wanted));
+        assert!(is_changed(&written(), &addon("1.1.0", json!({"a": 1, "b": 2}))));
+        // What is no longer asked for has yet to go.
+        assert!(is_changed(&written(), &addon("1.0.0", json!({"a": 1}))));
+    }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use butler_api::butler::addon_install::AddonPhase;
 use butler_api::butler::{AddonDefinition, ManagementAddon};
 use fleet::addon::{AddonController, Settings};
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use kube::api::{ListParams, Patch, PatchParams};
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use crate::world::{World, butler, create, delete, patch, until, until_gone};
 
 /// A chart with one ConfigMap, and one that only comes with a value.
-fn chart(directory: &Path, name: &str) -> String {
+pub(crate) fn chart(directory: &Path, name: &str) -> String {
     let folder = directory.join(name);
     std::fs::create_dir_all(folder.join("templates")).unwrap();
     let write = |file: &str, text: &str| std::fs::write(folder.join(file), text).unwrap();
@@ -23,40 +24,41 @@ fn chart(directory: &Path, name: &str) -> String {
         "templates/map.yaml",
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata:\n  colour: {{ required \"a colour is needed\" .Values.colour }}\n\
          {{- if .Values.extra }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}-extra}\n{{- end }}\n\
+         {{- if .Values.workload }}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: idle}\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}\n{{- end }}\n\
          {{- if .Values.broken }}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: broken}\nspec: {ports: [{port: 99999999}]}\n{{- end }}\n",
     );
     format!("file://{}", folder.display())
 }
 
-async fn define(world: &World, name: &str, source: Value, more: Value) {
+pub(crate) async fn define(world: &World, name: &str, source: Value, more: Value) {
     let mut spec = json!({"displayName": name, "description": name, "defaults": {"namespace": "default"}});
     spec.as_object_mut().unwrap().extend(source.as_object().unwrap().clone());
     spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     create(&world.all::<AddonDefinition>(), butler("AddonDefinition", name, spec)).await;
 }
 
-fn of_chart(repository: &str, name: &str) -> Value {
+pub(crate) fn of_chart(repository: &str, name: &str) -> Value {
     json!({"chart": {"repository": repository, "name": name, "defaultVersion": "1.0.0"}})
 }
 
-fn start(world: &mut World, cache: &Path) {
+pub(crate) fn start(world: &mut World, cache: &Path) {
     let settings = Settings { cache: cache.to_owned(), ..Settings::default() };
     world.start(|watches, clock, metrics| AddonController::<ManagementAddon>::run(watches, clock, metrics, settings));
 }
 
-fn is(phase: AddonPhase) -> impl Fn(&ManagementAddon) -> bool {
+pub(crate) fn is(phase: AddonPhase) -> impl Fn(&ManagementAddon) -> bool {
     move |addon| {
         let status = addon.status.clone().unwrap_or_default();
         status.phase == Some(phase) && status.observed_generation == addon.metadata.generation
     }
 }
 
-fn reason(addon: &ManagementAddon) -> String {
+pub(crate) fn reason(addon: &ManagementAddon) -> String {
     let blockers = addon.status.iter().flat_map(|status| &status.blockers);
     blockers.map(|blocker| blocker.reason.clone()).collect::<Vec<_>>().join(" ")
 }
 
-fn colour(map: &ConfigMap) -> Option<&str> {
+pub(crate) fn colour(map: &ConfigMap) -> Option<&str> {
     map.data.as_ref()?.get("colour").map(String::as_str)
 }
 
@@ -156,6 +158,29 @@ async fn an_upgrade_that_fails_is_taken_back() {
     patch(&addons, "walls", json!({"spec": {"values": {"broken": null}}})).await;
     until(&addons, "walls", "installed again", is(AddonPhase::Installed)).await;
     until(&maps, "paint", "red", |map| colour(map) == Some("red")).await;
+}
+
+#[tokio::test]
+async fn an_upgrade_that_never_runs_is_taken_back() {
+    let mut world = World::new().await;
+    let files = tempfile::tempdir().unwrap();
+    let defaults = json!({"defaults": {"namespace": "default", "timeout": "1s"}});
+    define(&world, "paint", of_chart(&chart(files.path(), "paint"), "paint"), defaults).await;
+    start(&mut world, &files.path().join("cache"));
+    let (addons, maps) = (world.all::<ManagementAddon>(), world.within::<ConfigMap>("default"));
+    create(&addons, butler("ManagementAddon", "walls", json!({"addon": "paint"}))).await;
+    until(&addons, "walls", "installed", is(AddonPhase::Installed)).await;
+    // No node is there to run it.
+    patch(&addons, "walls", json!({"spec": {"values": {"colour": "red", "workload": true}}})).await;
+    let failed = until(&addons, "walls", "failed", is(AddonPhase::Failed)).await;
+    assert_eq!(reason(&failed), "WorkloadNotReady");
+    let message = failed.status.unwrap().message.unwrap();
+    assert!(message.contains("Deployment default/idle") && message.contains("as revision 3"), "{message}");
+    assert_eq!(colour(&maps.get("paint").await.unwrap()), Some("blue"));
+    until_gone(&world.within::<Deployment>("default"), "idle").await;
+    patch(&addons, "walls", json!({"spec": {"values": {"workload": false}}})).await;
+    until(&addons, "walls", "installed again", is(AddonPhase::Installed)).await;
+    assert_eq!(colour(&maps.get("paint").await.unwrap()), Some("red"));
 }
 
 #[tokio::test]

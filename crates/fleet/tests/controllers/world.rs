@@ -27,7 +27,7 @@ pub(crate) struct World {
     pub(crate) client: Client,
     api: kapi::Api,
     controllers: JoinSet<()>,
-    _plane: Plane,
+    plane: Plane,
 }
 
 /// What all objects here are.
@@ -46,7 +46,7 @@ impl World {
             let established = conditions::is_crd_established();
             await_condition(definitions.clone(), &definition.name_any(), established).await.unwrap();
         }
-        let world = Self { client, api, controllers: JoinSet::new(), _plane: plane };
+        let world = Self { client, api, controllers: JoinSet::new(), plane };
         world.namespace("butler-system", json!({})).await;
         world
     }
@@ -58,6 +58,16 @@ impl World {
     {
         let watches = Watches::new(self.client.clone());
         self.controllers.spawn(run(watches, Arc::new(Timestamp::now), Metrics::default()));
+    }
+
+    /// Ends all controllers, as when their process is killed.
+    pub(crate) fn stop(&mut self) {
+        self.controllers.abort_all();
+    }
+
+    /// What other APIs may be made on.
+    pub(crate) fn plane(&self) -> &Plane {
+        &self.plane
     }
 
     /// A client of somebody.
@@ -86,9 +96,18 @@ impl World {
     }
 }
 
-fn client_of(api: &kapi::Api, user: &str, group: &str) -> Client {
+/// Somebody who may do everything.
+pub(crate) fn administrator() -> User {
+    user("admin", "system:masters")
+}
+
+fn user(name: &str, group: &str) -> User {
     let groups = vec![group.into(), "system:authenticated".into()];
-    let user = User { name: user.into(), groups, ..User::default() };
+    User { name: name.into(), groups, ..User::default() }
+}
+
+pub(crate) fn client_of(api: &kapi::Api, name: &str, group: &str) -> Client {
+    let user = user(name, group);
     Client::new(api.service_for(Peer { user: Some(user), ..Peer::default() }), "default")
 }
 

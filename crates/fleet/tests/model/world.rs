@@ -269,7 +269,8 @@ impl World {
             Object::Allocation(_) => false,
             Object::Addon(new) => {
                 assert_eq!(new.namespace().as_deref(), Some("team-a"));
-                put_in(&mut self.addons, *new, |old, new| old.spec == new.spec)
+                let written = runtime::changed(self.addons.get(&new.name_any()), *new).unwrap();
+                written.map(|written| self.addons.insert(written.name_any(), written)).is_some()
             }
             Object::HealthCheck(new) => put_in(&mut self.checks, *new, |old, new| old.spec == new.spec),
             Object::Deployment(new) => self.put_deployment(*new),

@@ -178,9 +178,11 @@ impl ActionError {
         }
     }
 
-    /// Whether the API was not there or not itself, so that the same step is worth another try.
-    pub(super) fn is_outage(&self) -> bool {
+    /// Whether it says nothing of the release: the API was not there or not itself, so that the same step is worth another
+    /// try, or somebody else has written the record meanwhile, and the release is theirs now.
+    pub(super) fn is_inconclusive(&self) -> bool {
         match self {
+            Self::Records(error) if error.is_conflict() => true,
             Self::Records(RecordsError::Api { source, .. }) | Self::Discovery(source) | Self::Api { source, .. } => {
                 match source.as_ref() {
                     kube::Error::Api(status) => status.code == 429 || status.code >= 500,

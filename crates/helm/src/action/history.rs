@@ -95,7 +95,7 @@ impl Work<'_> {
         for revision in superseded(&self.index, release.revision) {
             if let Some(mut old) = self.records.get(&release.name, revision).await? {
                 old.info.status = Status::Superseded;
-                self.records.update(&old, self.now()).await?;
+                self.records.update(&mut old, self.now()).await?;
             }
         }
         Ok(())
@@ -123,6 +123,12 @@ impl Work<'_> {
     }
 }
 
+/// Whether some revision was complete since the release was last uninstalled.
+pub(super) fn was_complete(index: &[(u32, Status)]) -> bool {
+    let lived = index.iter().rev().map(|(_, status)| *status).take_while(|status| *status != Status::Uninstalled);
+    lived.into_iter().any(|status| matches!(status, Status::Deployed | Status::Superseded))
+}
+
 /// The revisions that a new one takes the place of: what was installed, else what failed right before it.
 fn superseded(index: &[(u32, Status)], new: u32) -> Vec<u32> {
     let earlier: Vec<(u32, Status)> = index.iter().copied().filter(|(revision, _)| *revision < new).collect();
@@ -137,8 +143,22 @@ fn superseded(index: &[(u32, Status)], new: u32) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::Status::{Deployed, Failed, PendingUpgrade, Superseded};
+    use super::Status::{Deployed, Failed, PendingInstall, PendingUpgrade, Superseded, Uninstalled};
     use super::*;
+
+    #[test]
+    fn what_was_cut_short_was_never_complete() {
+        for (index, expected) in [
+            (&[][..], false),
+            (&[(1, PendingInstall)], false),
+            (&[(1, Failed), (2, PendingUpgrade)], false),
+            (&[(1, Deployed), (2, PendingUpgrade)], true),
+            (&[(1, Superseded), (2, Failed)], true),
+            (&[(1, Superseded), (2, Uninstalled), (3, PendingInstall)], false),
+        ] {
+            assert_eq!(was_complete(index), expected, "{index:?}");
+        }
+    }
 
     #[test]
     fn a_new_revision_takes_the_place_of_another() {

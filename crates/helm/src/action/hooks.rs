@@ -37,7 +37,7 @@ impl Work<'_> {
             let hook = hook.clone();
             let objects = self.hook_objects(&hook)?;
             if let Err(error) = self.hook(release, *index, &hook, &objects, event).await {
-                if error.is_outage() {
+                if error.is_inconclusive() {
                     return Err(error);
                 }
                 self.ended(release, *index, Phase::Failed);

@@ -34,6 +34,7 @@ use crate::release::{Info, Pending, Records, Release, Status};
 use crate::values::Values;
 use cluster::Cluster;
 pub use error::ActionError;
+use history::was_complete;
 use kinds::Kinds;
 pub use object::ObjectRef;
 use prepare::{Plan, Prior};
@@ -77,6 +78,8 @@ pub struct Options {
     pub no_hooks: bool,
     /// What becomes of the values of the revision before.
     pub prior_values: PriorValues,
+    /// The part of the values that a user gave, to be remembered.
+    pub given: Option<Values>,
     /// Labels for every object, hooks included.
     pub labels: BTreeMap<String, String>,
     /// Labels for the records.
@@ -112,6 +115,7 @@ impl Default for Options {
             skip_crds: false,
             no_hooks: false,
             prior_values: PriorValues::default(),
+            given: None,
             labels: BTreeMap::new(),
             record_labels: BTreeMap::new(),
         }
@@ -167,7 +171,7 @@ impl Actions {
         let mut work = Work::begin(self, options, name).await?;
         let pending = work.pending(name).await?;
         let last = work.index.last().copied();
-        let prior = Prior { revision: last.map_or(0, |(revision, _)| revision), upgraded: None };
+        let prior = Prior { revision: last.map_or(0, |(revision, _)| revision), upgraded: None, was_complete: false };
         let plan = work.prepare(name, chart, values, prior).await?;
         if last.is_some_and(|(_, status)| status != Status::Uninstalled)
             && !pending.as_ref().is_some_and(|pending| plan.is_pending_as(pending))
@@ -189,9 +193,29 @@ impl Actions {
         let pending = work.pending(name).await?;
         let last = work.existing(name).await?;
         let upgraded = work.upgraded(&last).await?;
-        let prior = Prior { revision: last.revision, upgraded: Some(&upgraded) };
+        let was_complete = was_complete(&work.index);
+        let prior = Prior { revision: last.revision, upgraded: Some(&upgraded), was_complete };
         let plan = work.prepare(name, chart, values, prior).await?;
         self.act(&mut work, plan, pending).await
+    }
+
+    /// What an upgrade would make of a release, or an installation where there is none. Nothing is written.
+    pub async fn preview(
+        &self,
+        name: &str,
+        chart: &Chart,
+        values: &Values,
+        options: &Options,
+    ) -> Result<Release, ActionError> {
+        let work = Work::begin(self, options, name).await?;
+        let upgraded = match work.existing(name).await {
+            Ok(last) => Some(work.upgraded(&last).await?),
+            Err(ActionError::NotFound(_)) => None,
+            Err(error) => return Err(error),
+        };
+        let revision = work.index.last().map_or(0, |(revision, _)| *revision);
+        let prior = Prior { revision, upgraded: upgraded.as_ref(), was_complete: was_complete(&work.index) };
+        Ok(work.prepare(name, chart, values, prior).await?.release)
     }
 
     /// Goes back to a revision; without one, to the last that was complete before the newest.
@@ -228,7 +252,7 @@ impl Actions {
         };
         let (name, status) = (release.name.clone(), release.info.status);
         match work.carry_out(release).await {
-            Err(cause) if work.options.atomic && !cause.is_outage() => {
+            Err(cause) if work.options.atomic && !cause.is_inconclusive() => {
                 Err(self.taken_back(&name, status, cause, work.options).await)
             }
             other => other,
@@ -258,7 +282,7 @@ impl Actions {
         release.pending.event.clear();
         let outcome = work.hooks(&mut release, Event::Test).await;
         release.pending.event.clear();
-        work.records.update(&release, work.now()).await?;
+        work.records.update(&mut release, work.now()).await?;
         outcome.map(|()| release)
     }
 
@@ -277,7 +301,7 @@ impl Actions {
         work.define(&release)?;
         let status = release.info.status;
         match work.carry_out(release).await {
-            Err(cause) if options.atomic && !cause.is_outage() => {
+            Err(cause) if options.atomic && !cause.is_inconclusive() => {
                 Err(self.taken_back(name, status, cause, options).await)
             }
             other => other.map(Some),
@@ -312,6 +336,7 @@ fn rolled_back(target: Release, last: &Release, now: Timestamp) -> Release {
         apply_method: APPLY_METHOD.to_owned(),
         pending: Pending::default(),
         operator: None,
+        secret_version: None,
         ..target
     }
 }

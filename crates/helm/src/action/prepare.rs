@@ -16,7 +16,7 @@ use super::work::Work;
 use super::{APPLY_METHOD, PriorValues};
 use crate::chart::Chart;
 use crate::manifest::Manifests;
-use crate::release::{self, Hook, Info, Pending, RecordsError, Release, Status};
+use crate::release::{self, Hook, Info, Pending, Release, Status};
 use crate::render::{self, Rendered, Surroundings, SystemRandom};
 use crate::values::{self, Values};
 
@@ -34,6 +34,8 @@ pub(super) struct Prior<'a> {
     pub(super) revision: u32,
     /// The revision that is upgraded, if it is an upgrade.
     pub(super) upgraded: Option<&'a Release>,
+    /// Whether some revision was complete, definitions included.
+    pub(super) was_complete: bool,
 }
 
 impl Plan {
@@ -69,7 +71,8 @@ impl Work<'_> {
             None => (chart.clone(), given.clone()),
         };
         let mut kinds = self.kinds.clone();
-        let crds: Vec<String> = match is_upgrade || self.options.skip_crds {
+        // Later revisions leave definitions alone, as Helm does; but of a first one that was cut short they may be missing.
+        let crds: Vec<String> = match prior.was_complete || self.options.skip_crds {
             true => Vec::new(),
             false => chart.crds().iter().map(|file| String::from_utf8_lossy(&file.content).into_owned()).collect(),
         };
@@ -111,9 +114,11 @@ impl Work<'_> {
             revision,
             namespace: self.options.namespace.clone(),
             apply_method: APPLY_METHOD.to_owned(),
+            given: self.options.given.clone(),
             pending: Pending { crds, event: String::new() },
             labels,
             operator: None,
+            secret_version: None,
             rest: serde_json::Map::new(),
         };
         Ok(Plan { release, of: Some((chart, values)) })
@@ -152,7 +157,7 @@ impl Work<'_> {
 
     /// Checks all that can be checked, and only then writes the pending record.
     pub(super) async fn record(&mut self, plan: Plan) -> Result<Release, ActionError> {
-        let release = plan.release;
+        let mut release = plan.release;
         self.define(&release)?;
         self.records.check(&release)?;
         let objects = self.kinds.objects(&release)?;
@@ -165,8 +170,8 @@ impl Work<'_> {
             self.create_namespace().await?;
         }
         self.prune(&release).await?;
-        match self.records.create(&release, self.now()).await {
-            Err(RecordsError::Api { source, .. }) if is_conflict(&source) => Err(ActionError::Busy {
+        match self.records.create(&mut release, self.now()).await {
+            Err(error) if error.is_conflict() => Err(ActionError::Busy {
                 name: release.name,
                 revision: release.revision,
                 status: release.info.status.name(),

@@ -30,7 +30,7 @@ impl Actions {
             release.info.deleted = Some(work.now());
             release.info.description = "Deletion in progress (or silently failed)".to_owned();
             release.pending = Pending::default();
-            work.records.update(&release, work.now()).await?;
+            work.records.update(&mut release, work.now()).await?;
         }
         work.finish_uninstall(release).await.map(Some)
     }

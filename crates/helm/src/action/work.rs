@@ -89,7 +89,7 @@ impl<'a> Work<'a> {
                 Ok(release)
             }
             // The next call goes on where this one stopped.
-            Err(error) if error.is_outage() => Err(error),
+            Err(error) if error.is_inconclusive() => Err(error),
             Err(error) => {
                 let description = match release.info.status {
                     Status::PendingUpgrade => format!("Upgrade \"{}\" failed: {error}", release.name),

@@ -5,6 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value as Json, json};
 
 use crate::chart::{Chart, Dependency, File, Maintainer, Metadata};
+use crate::values::integers;
 
 /// A chart as a record has it. Subcharts are not in it; what they made is in the manifest.
 pub fn stored(chart: &Chart) -> Json {
@@ -23,22 +24,26 @@ pub fn stored(chart: &Chart) -> Json {
     })
 }
 
-/// Writes whole numbers as Go does, without a fraction.
-pub(super) fn integers(json: &mut Json) {
-    match json {
-        Json::Number(number) => {
-            // Beyond this, Go writes an exponent, and so do we.
-            let whole = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 1e18);
-            if let (true, Some(float)) = (number.is_f64(), whole) {
-                #[allow(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
-                let integer = float as i64;
-                *number = integer.into();
-            }
-        }
-        Json::Array(items) => items.iter_mut().for_each(integers),
-        Json::Object(fields) => fields.values_mut().for_each(integers),
-        _ => {}
+/// The chart of a record, if all of it is there: nothing if it had subcharts.
+pub fn restored(stored: &Json) -> Option<Chart> {
+    let metadata = stored.get("metadata")?;
+    if metadata.get("dependencies").is_some() {
+        return None;
     }
+    // JSON is YAML.
+    let own = |name: &str, content: Vec<u8>| File { name: name.to_owned(), content };
+    let mut all = vec![own("Chart.yaml", metadata.to_string().into_bytes())];
+    all.extend(stored.get("values").map(|values| own("values.yaml", values.to_string().into_bytes())));
+    if let Some(schema) = stored.get("schema").and_then(Json::as_str) {
+        all.push(own("values.schema.json", BASE64_STANDARD.decode(schema).ok()?));
+    }
+    for list in ["templates", "files"] {
+        for file in stored.get(list).and_then(Json::as_array).into_iter().flatten() {
+            let content = BASE64_STANDARD.decode(file.get("data")?.as_str()?).ok()?;
+            all.push(own(file.get("name")?.as_str()?, content));
+        }
+    }
+    Chart::from_files(all).ok()
 }
 
 fn files(files: &[File]) -> Json {
@@ -105,4 +110,27 @@ fn dependency(dependency: &Dependency) -> Json {
     // Helm writes this one always.
     fields["repository"] = dependency.repository.clone().into();
     fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chart_without_subcharts_comes_back_out_of_its_record() {
+        let file = |name: &str, content: &str| File { name: name.to_owned(), content: content.as_bytes().to_vec() };
+        let plain = vec![
+            file("Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\nannotations: {a: b}\n"),
+            file("values.yaml", "a: 1\nb: {c: [1.5, x]}\n"),
+            file("values.schema.json", "{\"type\": \"object\"}"),
+            file("templates/x.yaml", "kind: ConfigMap\n"),
+            file("crds/y.yaml", "kind: CustomResourceDefinition\n"),
+        ];
+        let before = stored(&Chart::from_files(plain.clone()).unwrap());
+        assert_eq!(stored(&restored(&before).unwrap()), before);
+        let mut with_subchart = plain;
+        with_subchart[0].content.extend(b"dependencies: [{name: s, version: 1.0.0, repository: ''}]\n");
+        with_subchart.push(file("charts/s/Chart.yaml", "apiVersion: v2\nname: s\nversion: 1.0.0\n"));
+        assert!(restored(&stored(&Chart::from_files(with_subchart).unwrap())).is_none());
+    }
 }

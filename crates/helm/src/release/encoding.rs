@@ -9,7 +9,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde_json::Value as Json;
 
-use super::{Release, chart};
+use super::Release;
 
 /// The most a record may take: a Secret holds 1 MiB, and hooks write into the record how they went.
 pub const MAX_RECORD: usize = (1 << 20) - (16 << 10);
@@ -43,7 +43,7 @@ pub fn encode(release: &Release) -> Result<String, RecordError> {
     let unreadable = |error: &dyn std::fmt::Display| RecordError::Unreadable(error.to_string());
     let mut json = serde_json::to_value(release).map_err(|error| unreadable(&error))?;
     if let Some(config) = json.get_mut("config") {
-        chart::integers(config);
+        crate::values::integers(config);
     }
     let json = json.to_string();
     if json.len() > MAX_UNPACKED {

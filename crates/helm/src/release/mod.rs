@@ -17,9 +17,9 @@ use serde_json::{Map, Value as Json};
 use crate::chart::Chart;
 use crate::manifest::{DeletePolicy, Event};
 use crate::values::Values;
-pub use chart::stored;
+pub use chart::{restored, stored};
 pub use encoding::{MAX_RECORD, RecordError, decode, encode};
-pub use records::{Records, RecordsError};
+pub use records::{Records, RecordsError, SELECTOR, labelled};
 
 /// One revision of a release.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,12 +53,18 @@ pub struct Release {
     /// What it takes to go on with a pending release. Ours alone: Helm reads over it.
     #[serde(default, skip_serializing_if = "Pending::is_empty")]
     pub pending: Pending,
+    /// The part of the values that a user gave, where others put defaults under them. Ours alone: Helm reads over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<Values>,
     /// Labels of the record that are not Helm's own.
     #[serde(skip)]
     pub labels: BTreeMap<String, String>,
     /// Who is at work on it, if it is pending and they said so: a Secret's annotation.
     #[serde(skip)]
     pub operator: Option<String>,
+    /// The version of its Secret that was read or written last: whoever wrote one since is not overwritten.
+    #[serde(skip)]
+    pub secret_version: Option<String>,
     /// What else the record has.
     #[serde(flatten)]
     pub rest: Map<String, Json>,
@@ -239,7 +245,7 @@ impl Release {
         }
         let plain = |values: &Values| {
             let mut values = Json::Object(values.clone());
-            chart::integers(&mut values);
+            crate::values::integers(&mut values);
             values
         };
         self.chart == stored(&chart) && plain(&self.config) == plain(values)

@@ -12,6 +12,8 @@ use super::{RecordError, Release, Status, decode, encode};
 
 /// The type of Secrets that are records.
 const TYPE: &str = "helm.sh/release.v1";
+/// The labels of all records.
+pub const SELECTOR: &str = "owner=helm";
 /// The key of a record in its Secret.
 const KEY: &str = "release";
 /// Annotation with who is at work on a pending release. Helm's own updates drop it.
@@ -52,6 +54,13 @@ pub enum RecordsError {
     },
 }
 
+impl RecordsError {
+    /// Whether somebody else was first.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Api { source, .. } if matches!(source.as_ref(), kube::Error::Api(status) if status.code == 409))
+    }
+}
+
 impl Records {
     /// The records of a namespace, written by a field manager.
     pub fn new(client: Client, namespace: &str, manager: &str) -> Self {
@@ -61,12 +70,8 @@ impl Records {
     /// The revisions of a release with their status, oldest first.
     pub async fn index(&self, name: &str) -> Result<Vec<(u32, Status)>, RecordsError> {
         let listed = self.secrets.list_metadata(&selected(name)).await.map_err(|error| api(name, error))?;
-        let entry = |labels: &BTreeMap<String, String>| {
-            let status = serde_json::from_value(labels.get("status")?.as_str().into()).unwrap_or_default();
-            Some((labels.get("version")?.parse().ok()?, status))
-        };
         let mut found: Vec<(u32, Status)> =
-            listed.items.iter().filter_map(|item| entry(item.metadata.labels.as_ref()?)).collect();
+            listed.items.iter().filter_map(|item| labelled(item.metadata.labels.as_ref()?)).collect();
         found.sort_by_key(|(revision, _)| *revision);
         Ok(found)
     }
@@ -104,19 +109,26 @@ impl Records {
     }
 
     /// Writes a new record. That there is one already is the API's error 409.
-    pub async fn create(&self, release: &Release, now: Timestamp) -> Result<(), RecordsError> {
+    pub async fn create(&self, release: &mut Release, now: Timestamp) -> Result<(), RecordsError> {
+        let name = secret_name(&release.name, release.revision);
         let secret = self.secret(release, ("createdAt", now))?;
-        let params = PostParams { field_manager: Some(self.manager.clone()), ..PostParams::default() };
-        let created = self.secrets.create(&params, &secret).await;
-        created.map(drop).map_err(|error| api(&secret_name(&release.name, release.revision), error))
+        let written = self.secrets.create(&self.params(), &secret).await.map_err(|error| api(&name, error))?;
+        release.secret_version = written.metadata.resource_version;
+        Ok(())
     }
 
-    /// Writes a record anew.
-    pub async fn update(&self, release: &Release, now: Timestamp) -> Result<(), RecordsError> {
+    /// Writes a record anew. That somebody else has since it was read is the API's error 409; read it again then.
+    pub async fn update(&self, release: &mut Release, now: Timestamp) -> Result<(), RecordsError> {
         let name = secret_name(&release.name, release.revision);
-        let secret = self.secret(release, ("modifiedAt", now))?;
-        let params = PostParams { field_manager: Some(self.manager.clone()), ..PostParams::default() };
-        self.secrets.replace(&name, &params, &secret).await.map(drop).map_err(|error| api(&name, error))
+        let mut secret = self.secret(release, ("modifiedAt", now))?;
+        secret.metadata.resource_version.clone_from(&release.secret_version);
+        let written = self.secrets.replace(&name, &self.params(), &secret).await.map_err(|error| api(&name, error))?;
+        release.secret_version = written.metadata.resource_version;
+        Ok(())
+    }
+
+    fn params(&self) -> PostParams {
+        PostParams { field_manager: Some(self.manager.clone()), ..PostParams::default() }
     }
 
     /// Removes a record; one that is gone already is fine.
@@ -165,12 +177,18 @@ impl Records {
     }
 }
 
+/// The revision that a record is of, and its status, by its labels.
+pub fn labelled(labels: &BTreeMap<String, String>) -> Option<(u32, Status)> {
+    let status = serde_json::from_value(labels.get("status")?.as_str().into()).unwrap_or_default();
+    Some((labels.get("version")?.parse().ok()?, status))
+}
+
 fn secret_name(name: &str, revision: u32) -> String {
     format!("sh.helm.release.v1.{name}.v{revision}")
 }
 
 fn selected(name: &str) -> ListParams {
-    ListParams::default().labels(&format!("name={name},owner=helm"))
+    ListParams::default().labels(&format!("name={name},{SELECTOR}"))
 }
 
 fn read(secret: &Secret) -> Result<Release, RecordsError> {
@@ -181,6 +199,7 @@ fn read(secret: &Secret) -> Result<Release, RecordsError> {
     let mut release = read.map_err(|source| RecordsError::Record { name: name(), source })?;
     let labels = secret.metadata.labels.clone().unwrap_or_default();
     release.labels = labels.into_iter().filter(|(key, _)| !OWN.contains(&key.as_str())).collect();
+    release.secret_version.clone_from(&secret.metadata.resource_version);
     release.operator = secret.metadata.annotations.as_ref().and_then(|all| all.get(OPERATOR)).cloned();
     Ok(release)
 }

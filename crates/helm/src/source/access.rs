@@ -9,6 +9,7 @@ use pki::Secret;
 use serde::Deserialize;
 
 use super::cache::sha256;
+use super::reach::Reach;
 
 /// How a repository is entered.
 #[derive(Clone, Default)]
@@ -21,6 +22,8 @@ pub struct Access {
     pub docker_config: Option<Vec<u8>>,
     /// The authorities that are trusted instead of the system's, as PEM.
     pub ca: Option<Vec<u8>>,
+    /// How far the request may reach.
+    pub reach: Reach,
 }
 
 impl fmt::Debug for Access {
@@ -30,6 +33,7 @@ impl fmt::Debug for Access {
             .field("password", &self.password)
             .field("docker_config", &self.docker_config.as_ref().map(|_| "[redacted]"))
             .field("ca", &self.ca.as_ref().map(Vec::len))
+            .field("reach", &self.reach)
             .finish()
     }
 }
@@ -63,11 +67,17 @@ impl Access {
         Self { username: None, password: None, ..self.clone() }
     }
 
-    /// Tells whoever knows the same secrets from others, without telling the secrets: what one was shown with
-    /// credentials is not shown to those without.
+    /// What somebody uses who knows no secrets, and reaches no further.
+    pub(super) fn stranger(&self) -> Self {
+        Self { reach: self.reach.clone(), ..Self::default() }
+    }
+
+    /// Tells whoever knows the same secrets and reaches as far from others, without telling the secrets: what one was
+    /// shown with credentials is not shown to those without.
     pub(super) fn fingerprint(&self) -> String {
         let password = self.password.as_ref().map(Secret::expose);
-        sha256(format!("{:?} {password:?} {:?} {:?}", self.username, self.docker_config, self.ca).as_bytes())
+        let told = (&self.username, password, &self.docker_config, &self.ca, &self.reach);
+        sha256(format!("{told:?}").as_bytes())
     }
 
     fn docker_login(&self, host: &str, path: &str) -> Option<Login> {
@@ -153,11 +163,12 @@ mod tests {
             password: Some(Secret::new("hunter2")),
             docker_config: Some(b"hunter2".to_vec()),
             ca: None,
+            reach: Reach::Anywhere,
         };
         let shown = format!("{access:?}");
         assert_eq!(
             shown,
-            "Access { username: Some(\"me\"), password: Some([redacted]), docker_config: Some(\"[redacted]\"), ca: None }"
+            "Access { username: Some(\"me\"), password: Some([redacted]), docker_config: Some(\"[redacted]\"), ca: None, reach: Anywhere }"
         );
         assert!(!access.fingerprint().contains("hunter2"));
         assert_ne!(access.fingerprint(), Access::default().fingerprint());

@@ -46,7 +46,8 @@ impl Inner {
 
     /// A file: the copy while it is young or its digest is known, else what the server has, else the copy all the same.
     pub(super) async fn obtain(self: &Arc<Self>, wish: Wish) -> Result<Bytes, Fault> {
-        let scope = if wish.sends_credentials { wish.access.fingerprint() } else { String::new() };
+        let scope =
+            if wish.sends_credentials { wish.access.fingerprint() } else { wish.access.stranger().fingerprint() };
         let key = format!("{} {scope} {:?}", wish.url, wish.digest);
         let inner = Arc::clone(self);
         self.documents.join(key, async move { inner.obtain_once(&wish, &scope).await }).await
@@ -93,6 +94,7 @@ impl Inner {
             limit: wish.limit,
             what: wish.what,
             ca: wish.access.ca.as_deref(),
+            reach: &wish.access.reach,
         };
         let answer = self.client.get(request).await?;
         if answer.status == StatusCode::NOT_MODIFIED && etag.is_some() {

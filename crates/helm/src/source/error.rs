@@ -58,6 +58,9 @@ pub enum Fault {
         /// Whether credentials were given.
         had_credentials: bool,
     },
+    /// Whoever asks may not have it fetched from there.
+    #[error("{0}")]
+    Forbidden(String),
     /// It is larger than it may be.
     #[error("{what} is larger than {limit} bytes")]
     TooLarge {
@@ -126,6 +129,7 @@ impl SourceError {
             Fault::NoVersion { .. } => "VersionNotFound",
             Fault::Digest { .. } => "DigestMismatch",
             Fault::Denied { .. } => "RepositoryAccessDenied",
+            Fault::Forbidden(_) => "RepositoryForbidden",
             Fault::TooLarge { .. } => "ChartTooLarge",
             Fault::Chart(_) => "ChartInvalid",
             Fault::Unreachable(_) => "RepositoryUnreachable",

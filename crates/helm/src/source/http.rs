@@ -10,17 +10,20 @@ use hyper_util::rt::TokioIo;
 use pki::Secret;
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, lookup_host};
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
 use super::error::Fault;
 use super::location::{authority, shown};
+use super::reach::Reach;
 use super::{Limits, tls};
 
 /// Asks, follows redirections, and counts.
 pub(super) struct Client {
     limits: Limits,
+    /// Addresses of mirrors: whoever runs the platform chose them.
+    mirrors: Vec<String>,
     trust: tls::Trust,
 }
 
@@ -37,6 +40,7 @@ pub(super) struct Request<'a> {
     /// What the bytes are, for complaints.
     pub(super) what: &'a str,
     pub(super) ca: Option<&'a [u8]>,
+    pub(super) reach: &'a Reach,
 }
 
 /// An answer, whatever it is.
@@ -77,8 +81,8 @@ impl Answer {
 }
 
 impl Client {
-    pub(super) fn new(limits: Limits) -> Self {
-        Self { limits, trust: tls::Trust::default() }
+    pub(super) fn new(limits: Limits, mirrors: Vec<String>) -> Self {
+        Self { limits, mirrors, trust: tls::Trust::default() }
     }
 
     /// Asks; the answer may be any but a redirection.
@@ -133,7 +137,11 @@ impl Client {
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
             return Err(broken("the address has no host".to_owned()));
         };
-        let socket = TcpStream::connect((host.trim_matches(['[', ']']), port)).await;
+        // What was looked at is what is connected to: another look could find another address.
+        let found = lookup_host((host.trim_matches(['[', ']']), port)).await;
+        let found = found.map_err(|error| unreachable(format!("no address: {error}")))?;
+        let permitted = request.reach.permitted(url, found.collect(), &self.mirrors)?;
+        let socket = TcpStream::connect(permitted.as_slice()).await;
         let socket = socket.map_err(|error| unreachable(format!("no connection: {error}")))?;
         if url.scheme() != "https" {
             return send(socket, question).await.map_err(unreachable);

@@ -48,7 +48,7 @@ fn apply<'a>(mirrors: &'a [Mirror], address: &str) -> (String, Option<&'a Mirror
 }
 
 /// Refuses a path that may mean another one than it says, to a server or to a disk.
-fn stay(address: &str) -> Result<(), Fault> {
+pub(super) fn stay(address: &str) -> Result<(), Fault> {
     let path = address.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
     let is_unclear = ["..", "%2e", "%2f", "%5c", "\\"].iter().any(|part| path.contains(part));
     if is_unclear || address.contains(char::is_control) {
@@ -57,7 +57,8 @@ fn stay(address: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-fn rest<'a>(address: &'a str, prefix: &str) -> Option<&'a str> {
+/// What follows a prefix that ends where a part of an address ends.
+pub(super) fn rest<'a>(address: &'a str, prefix: &str) -> Option<&'a str> {
     let rest = address.strip_prefix(prefix.trim_end_matches('/'))?;
     (rest.is_empty() || rest.starts_with(['/', '?'])).then_some(rest)
 }

@@ -9,7 +9,8 @@
 //!
 //! Repositories lie, hang and answer with too much. Whatever is fetched is bounded in size and time, and compared with
 //! every digest that anybody told. Credentials go to the repository they are for, and nowhere else; nothing ever falls
-//! back from TLS to the clear. What was fetched once is there when the repository is not.
+//! back from TLS to the clear. What others than the platform's own people ask for reaches no further than [`Reach`] says,
+//! redirections and archives elsewhere included. What was fetched once is there when the repository is not.
 
 mod access;
 mod cache;
@@ -22,6 +23,7 @@ mod index;
 mod location;
 mod mirror;
 mod names;
+mod reach;
 mod registry;
 mod repository;
 mod tls;
@@ -44,6 +46,7 @@ use location::Location;
 pub use mirror::Mirror;
 use mirror::Place;
 pub use names::is_version;
+pub use reach::Reach;
 
 /// A chart that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -80,6 +83,8 @@ pub struct Limits {
     pub redirects: usize,
     /// How long a request may take, until its last byte.
     pub time: Duration,
+    /// Bytes of everything that is kept on disk.
+    pub cache: u64,
     /// How long an index is believed without asking whether there is a newer one.
     pub index_age: Duration,
 }
@@ -90,6 +95,7 @@ impl Default for Limits {
             index: 64 << 20,
             archive: 64 << 20,
             redirects: 5,
+            cache: 1 << 30,
             time: Duration::from_secs(120),
             index_age: Duration::from_secs(300),
         }
@@ -139,13 +145,13 @@ impl Sources {
     /// The same with other limits.
     pub fn with_limits(cache: PathBuf, mirrors: Vec<Mirror>, limits: Limits) -> Self {
         let inner = Inner {
-            cache: Cache::new(cache),
-            mirrors,
+            cache: Cache::new(cache, limits.cache),
             limits,
-            client: http::Client::new(limits),
+            client: http::Client::new(limits, mirrors.iter().map(|mirror| mirror.with.clone()).collect()),
             charts: Flights::default(),
             documents: Flights::default(),
             read: Mutex::default(),
+            mirrors,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -171,7 +177,9 @@ impl Sources {
 impl Inner {
     async fn fetch(self: &Arc<Self>, wanted: &ChartRef, access: &Access) -> Result<Fetched, Fault> {
         names::check(wanted)?;
+        access.reach.check_name(&wanted.repository)?;
         let Place { location, is_mirrored, root } = mirror::place(&self.mirrors, &wanted.repository)?;
+        access.reach.check_location(&location, is_mirrored)?;
         let access = if is_mirrored { access.for_a_mirror() } else { access.clone() };
         let found = match &location {
             Location::Web(url) => Found::Archive(self.from_repository(url, wanted, &access).await?),
@@ -209,7 +217,9 @@ impl Inner {
     }
 
     async fn file(self: &Arc<Self>, url: &str, digest: Option<&str>, access: &Access) -> Result<Vec<u8>, Fault> {
+        access.reach.check_name(url)?;
         let Place { location, is_mirrored, root } = mirror::place(&self.mirrors, url)?;
+        access.reach.check_location(&location, is_mirrored)?;
         let access = if is_mirrored { access.for_a_mirror() } else { access.clone() };
         let bytes = match location {
             Location::Web(url) => self.document(&url, &access).await?.to_vec(),

@@ -44,6 +44,24 @@ pub(crate) fn floats(json: &mut Json) {
     }
 }
 
+/// Makes whole numbers integers again, as Go writes them and people read them.
+pub fn integers(json: &mut Json) {
+    match json {
+        Json::Number(number) => {
+            // Beyond this, Go writes an exponent, and so do we.
+            let whole = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 1e18);
+            if let (true, Some(float)) = (number.is_f64(), whole) {
+                #[allow(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
+                let integer = float as i64;
+                *number = integer.into();
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(integers),
+        Json::Object(fields) => fields.values_mut().for_each(integers),
+        _ => {}
+    }
+}
+
 /// Puts one source of values on top of another, as with several `--values`: mappings are merged, the rest is replaced.
 pub fn merge(under: &mut Values, over: Values) {
     for (key, value) in over {

@@ -50,6 +50,25 @@ async fn statuses(side: &Side) -> Vec<(u32, Status)> {
 }
 
 #[tokio::test]
+async fn of_two_who_write_a_record_one_loses_and_reads_again() {
+    let side = Side::start().await;
+    let mut own = install(&side, &config_map("a", "one"), &options(NAMESPACE)).await.unwrap();
+    let records = side.actions().records(NAMESPACE);
+    let now = jiff::Timestamp::now();
+    // What an action gives back can be written again, as often as one likes.
+    own.info.description = "mine".to_owned();
+    let mut theirs = records.last(RELEASE).await.unwrap().unwrap();
+    records.update(&mut own, now).await.unwrap();
+    records.update(&mut own, now).await.unwrap();
+    theirs.info.description = "theirs".to_owned();
+    let lost = records.update(&mut theirs, now).await.unwrap_err();
+    assert!(lost.is_conflict() && !ActionError::from(lost).is_final());
+    let mut theirs = records.last(RELEASE).await.unwrap().unwrap();
+    assert_eq!(theirs.info.description, "mine");
+    records.update(&mut theirs, now).await.unwrap();
+}
+
+#[tokio::test]
 async fn what_cannot_work_is_refused_before_anything_is_written() {
     let side = Side::start().await;
     let theirs = Options { namespace: "other".to_owned(), create_namespace: true, ..options("other") };
@@ -235,7 +254,7 @@ async fn what_others_do_is_left_to_them_for_a_while() {
         pending
     };
     let records = side.actions().records(NAMESPACE);
-    records.create(&pending(jiff::Timestamp::now()), jiff::Timestamp::now()).await.unwrap();
+    records.create(&mut pending(jiff::Timestamp::now()), jiff::Timestamp::now()).await.unwrap();
     let theirs = json!({"metadata": {"annotations": {"meta.helm.sh/pending-by": null}}});
     secrets.patch("sh.helm.release.v1.rel.v2", &PatchParams::default(), &Patch::Merge(&theirs)).await.unwrap();
     let error = side.actions().settle(RELEASE, &options).await.unwrap_err();
@@ -246,7 +265,10 @@ async fn what_others_do_is_left_to_them_for_a_while() {
     assert_eq!((settled.revision, settled.info.status), (2, Status::Deployed));
     assert_eq!(statuses(&side).await, [(1, Status::Superseded), (2, Status::Deployed)]);
     // One of ours that is no longer wanted has failed.
-    records.create(&Release { revision: 3, ..pending(jiff::Timestamp::now()) }, jiff::Timestamp::now()).await.unwrap();
+    records
+        .create(&mut Release { revision: 3, ..pending(jiff::Timestamp::now()) }, jiff::Timestamp::now())
+        .await
+        .unwrap();
     upgrade(&side, &config_map("a", "d"), &options).await.unwrap();
     let expected = [(1, Status::Superseded), (2, Status::Superseded), (3, Status::Failed), (4, Status::Deployed)];
     assert_eq!(statuses(&side).await, expected);

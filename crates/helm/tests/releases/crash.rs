@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures::StreamExt as _;
-use helm::action::Actions;
+use helm::action::{ActionError, Actions};
 use helm::chart::Chart;
 use helm::release::{Release, Status};
 use kube::Client;
@@ -201,4 +201,28 @@ async fn whatever_is_killed_is_finished() {
 async fn definitions_are_installed_whatever_is_killed() {
     let side = Side::start().await;
     every_cut(&side, DEFINING, &[], "install").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn definitions_are_installed_although_the_values_changed_meanwhile() {
+    let side = Side::start().await;
+    for at in 0.. {
+        let namespace = format!("changed-{at}");
+        let chart = Unpacked::new(&charts(&DEFINING.replace("NAMESPACE", &namespace))[0]).chart;
+        let sent = Arc::new(AtomicUsize::new(0));
+        let dying = actions(cut(&side.client, at, Cut::Before, &sent));
+        if act(&dying, &chart, &namespace, "install").await.is_ok() {
+            assert!(at > 10, "an install takes {at} requests only");
+            return;
+        }
+        // As a controller does whose addon was changed.
+        let wish = "--set word=b";
+        let done = match act(&side.actions(), &chart, &namespace, &format!("install {wish}")).await {
+            Err(ActionError::NameInUse(_)) => {
+                act(&side.actions(), &chart, &namespace, &format!("upgrade {wish}")).await
+            }
+            other => other,
+        };
+        done.unwrap_or_else(|error| panic!("cut {at}: {error}"));
+    }
 }

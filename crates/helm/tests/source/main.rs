@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
 mod directory;
+mod reach;
 mod registry;
 mod repository;
 mod server;

@@ -195,8 +195,8 @@ impl Session<'_> {
 
     async fn ask(&self, url: &Url, accept: &str, limit: usize, what: &str) -> Result<Answer, Fault> {
         let authorization = self.authorization.as_ref();
-        let ca = self.access.ca.as_deref();
-        self.inner.client.get(Request { url, accept, authorization, etag: None, limit, what, ca }).await
+        let (ca, reach) = (self.access.ca.as_deref(), &self.access.reach);
+        self.inner.client.get(Request { url, accept, authorization, etag: None, limit, what, ca, reach }).await
     }
 
     fn login(&self) -> Option<super::access::Login> {
@@ -223,6 +223,7 @@ impl Session<'_> {
             limit: MAX_MANIFEST,
             what: "the token",
             ca: self.access.ca.as_deref(),
+            reach: &self.access.reach,
         };
         let body = self.inner.client.get(request).await?.body(&url, login.is_some())?;
         let token = challenge::token(&body);

@@ -1,0 +1,134 @@
+//! Whether an addon is still what was applied: what others changed of its objects, or of its Helm release. Pure.
+
+use std::time::Duration;
+
+use butler_api::butler::addon_definition::DriftPolicy;
+use butler_api::shared::{Blocker, BlockerOwner};
+use helm::release::Status;
+use jiff::Timestamp;
+
+use super::{Plan, Step, left, on_its_way};
+use crate::addon::observed::{Installed, Observed, Revision};
+use crate::addon::wanted::Wanted;
+use crate::blockers::{blocker, waiting};
+
+/// Objects are not what was applied, and stay so.
+pub(in crate::addon) const DRIFTED: &str = "Drifted";
+/// Objects do not stay what was applied.
+pub(in crate::addon) const CONTESTED: &str = "Contested";
+
+/// What others did to a release, with Helm.
+pub(super) enum Others {
+    Nothing,
+    /// For so long at most: then whoever it was is gone.
+    AtWork(Duration),
+    Changed(String),
+}
+
+/// What others did to the release that was installed.
+pub(super) fn others(installed: &Installed, newest: Option<Revision>, now: Timestamp, patience: Duration) -> Others {
+    let own = installed.release.revision.and_then(|revision| u32::try_from(revision).ok());
+    match newest {
+        None | Some(Revision { status: Status::Uninstalled, .. }) => {
+            Others::Changed("somebody else uninstalled its Helm release".to_owned())
+        }
+        Some(Revision { status, since, .. }) if status.is_pending() => {
+            let age = since.map_or(Duration::MAX, |since| now.duration_since(since).unsigned_abs());
+            match patience.saturating_sub(age) {
+                Duration::ZERO => {
+                    Others::Changed("somebody else began to change its Helm release, and left".to_owned())
+                }
+                left => Others::AtWork(left),
+            }
+        }
+        Some(Revision { number, status: Status::Deployed, .. }) if Some(number) == own => Others::Nothing,
+        Some(Revision { number, .. }) => {
+            Others::Changed(format!("somebody else changed its Helm release: it is at revision {number}"))
+        }
+    }
+}
+
+/// The release is not what was installed any more.
+pub(super) fn taken_over(observed: &Observed, plan: &mut Plan, what: String, wanted: Wanted) {
+    match wanted.drift {
+        DriftPolicy::Ignore => {}
+        DriftPolicy::Report => {
+            let remedy = "put it back with helm, or set spec.driftPolicy to Repair";
+            plan.blockers.push(blocker(DRIFTED, what, BlockerOwner::User, remedy));
+        }
+        DriftPolicy::Repair => {
+            contested(observed, plan);
+            let pause = observed.progress.mending.pause(observed.now);
+            if pause > Duration::ZERO {
+                look_again(plan, pause);
+                return;
+            }
+            plan.blockers.push(waiting("ReleaseChanged", what, Vec::new()));
+            plan.phase = Some(on_its_way(observed));
+            // A comparison would put back what others made of it.
+            plan.step = Some(match observed.progress.running {
+                Some(_) => Step::Stop,
+                None => Step::Ensure(Box::new(wanted)),
+            });
+        }
+    }
+}
+
+/// Whether to compare what is on the cluster with what was applied.
+pub(super) fn compare(observed: &Observed, plan: &mut Plan, state: u64, wanted: Wanted) {
+    if wanted.drift == DriftPolicy::Ignore || observed.progress.running.is_some() {
+        return;
+    }
+    contested(observed, plan);
+    let compared = observed.progress.compared.as_ref();
+    if let Some(compared) = compared
+        && !compared.differing.is_empty()
+        && wanted.drift == DriftPolicy::Report
+    {
+        let count = compared.differing.len();
+        plan.blockers.push(Blocker {
+            evidence: compared.differing.iter().take(5).cloned().collect(),
+            ..blocker(
+                DRIFTED,
+                format!("{count} of its objects differ from what was applied"),
+                BlockerOwner::User,
+                "put them back, or set spec.driftPolicy to Repair",
+            )
+        });
+    }
+    if let Some(trouble) = &observed.progress.incomparable {
+        plan.blockers.push(trouble.blocker.clone());
+        let left = left(trouble, observed.now);
+        if left > Duration::ZERO {
+            look_again(plan, left);
+            return;
+        }
+    } else if compared.is_some_and(|compared| compared.state == state) {
+        return;
+    }
+    let pause = observed.progress.mending.pause(observed.now);
+    if pause > Duration::ZERO {
+        look_again(plan, pause);
+        return;
+    }
+    let repairs = wanted.drift == DriftPolicy::Repair;
+    plan.step = Some(Step::Compare(Box::new(wanted), repairs));
+}
+
+/// Tells of somebody who changes things as often as they are put right.
+fn contested(observed: &Observed, plan: &mut Plan) {
+    let mending = &observed.progress.mending;
+    if !mending.is_fight(observed.now) {
+        return;
+    }
+    let first = mending.objects.first().cloned().unwrap_or_default();
+    let message = format!("somebody else keeps changing {first}: it was put right {} times", mending.times);
+    let remedy = "find out who (kubectl get --show-managed-fields tells), or set spec.driftPolicy to Report or Ignore";
+    let evidence = mending.objects.iter().skip(1).take(5).cloned().collect();
+    plan.blockers.push(Blocker { evidence, ..blocker(CONTESTED, message, BlockerOwner::User, remedy) });
+    look_again(plan, mending.calm_in(observed.now));
+}
+
+pub(super) fn look_again(plan: &mut Plan, left: Duration) {
+    plan.again = Some(plan.again.map_or(left, |again| again.min(left)));
+}
