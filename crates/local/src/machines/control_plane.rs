@@ -41,8 +41,11 @@ pub(super) struct ControlPlanes {
     clock: Clock,
     /// Addresses that were given and are not served yet, by port.
     reserved: Mutex<HashMap<u16, TcpListener>>,
-    running: tokio::sync::Mutex<HashMap<Key, Running>>,
+    running: Mutex<HashMap<Key, Slot>>,
 }
+
+/// The control plane of one cluster, if it runs. Whoever begins or ends it keeps no other cluster waiting.
+type Slot = Arc<tokio::sync::Mutex<Option<Running>>>;
 
 /// One control plane. It ends when this is dropped.
 struct Running {
@@ -62,7 +65,7 @@ impl Drop for Running {
 
 impl ControlPlanes {
     pub(super) fn new(hosts: Option<Hosts>, clock: Clock) -> Self {
-        Self { hosts, clock, reserved: Mutex::default(), running: tokio::sync::Mutex::default() }
+        Self { hosts, clock, reserved: Mutex::default(), running: Mutex::default() }
     }
 
     /// An address for a control plane, which nobody else gets; nothing where no machine can carry one.
@@ -92,16 +95,19 @@ impl ControlPlanes {
         carried: &Carried,
         version: &str,
     ) -> Result<(), Failure> {
-        let mut running = self.running.lock().await;
-        let key = Key::of(cluster);
-        if let Some(known) = running.get_mut(&key) {
-            known.machines.insert(machine.to_owned());
-            return Ok(());
+        let slot = self.slot(&Key::of(cluster));
+        let mut running = slot.lock().await;
+        if running.is_none() {
+            *running = Some(self.begin(cluster, carried, version).await?);
         }
-        let mut begun = self.begin(cluster, carried, version).await?;
-        begun.machines.insert(machine.to_owned());
-        running.insert(key, begun);
+        if let Some(known) = running.as_mut() {
+            known.machines.insert(machine.to_owned());
+        }
         Ok(())
+    }
+
+    fn slot(&self, cluster: &Key) -> Slot {
+        Arc::clone(self.running.lock().entry(cluster.clone()).or_default())
     }
 
     async fn begin(&self, cluster: &Cluster, carried: &Carried, version: &str) -> Result<Running, Failure> {
@@ -167,19 +173,20 @@ impl ControlPlanes {
 
     /// Ends a machine's part in the control plane of its cluster.
     pub(super) async fn stop(&self, cluster: &Key, machine: &str) {
-        let mut running = self.running.lock().await;
-        if let Some(known) = running.get_mut(cluster) {
+        let slot = self.slot(cluster);
+        let mut running = slot.lock().await;
+        if let Some(known) = running.as_mut() {
             known.machines.remove(machine);
-            if known.machines.is_empty() {
-                running.remove(cluster);
-            }
         }
+        running.take_if(|known| known.machines.is_empty());
     }
 
     /// Removes all data of a cluster that goes.
     pub(super) async fn forget(&self, cluster: &Key, uid: &str) -> Result<(), Failure> {
         let Some(hosts) = &self.hosts else { return Ok(()) };
-        self.running.lock().await.remove(cluster);
+        let slot = self.slot(cluster);
+        slot.lock().await.take();
+        self.running.lock().remove(cluster);
         let gone = hosts.plane.destroy(&name(uid)).await;
         gone.map_err(|error| failed("the data of the control plane cannot be removed").caused_by(error))
     }
