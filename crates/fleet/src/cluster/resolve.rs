@@ -194,11 +194,15 @@ fn foreign_team(cluster: &TenantCluster, sources: Sources<'_>) -> Option<Blocker
     ))
 }
 
+/// Whether clusters of a team may be made on this provider.
+pub fn may_use(team: &str, provider: &ProviderConfig) -> bool {
+    let owner = provider.spec.scope.team_ref.as_ref().map(|team| team.name.as_str());
+    provider.spec.scope.type_ != ScopeType::Team || owner == Some(team)
+}
+
 /// Why the cluster may not be made on this provider.
 fn access(cluster: &TenantCluster, provider: &ProviderConfig) -> Option<Blocker> {
-    let owner = provider.spec.scope.team_ref.as_ref().map(|team| team.name.as_str());
-    let team = team_name(cluster);
-    if provider.spec.scope.type_ != ScopeType::Team || owner == Some(team.as_str()) {
+    if may_use(&team_name(cluster), provider) {
         return None;
     }
     Some(blocker(
