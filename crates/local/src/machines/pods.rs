@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
 use super::kubelets::{Kubelet, as_node};
-use super::metallb;
+use super::metallb::{self, Balancer};
 use crate::addresses::Pool;
 use crate::tenants::Tenant;
 
@@ -28,6 +28,8 @@ const WORKERS: usize = 8;
 /// Runs the pods of a tenant until dropped.
 pub(super) struct PodRunner {
     task: AbortHandle,
+    /// What runs while MetalLB's controller does.
+    _balancer: Arc<OnceLock<Balancer>>,
 }
 
 impl Drop for PodRunner {
@@ -45,8 +47,8 @@ pub(super) fn run(tenant: &Arc<Tenant>, nodes: Nodes, clock: Clock, metrics: &Me
     let addresses = Arc::new(Mutex::new(Pool::new(range)));
     let queue = Queue::default();
     let (held, queued) = (Arc::clone(&addresses), queue.clone());
-    let (balancer, home, counted) = (OnceLock::new(), Arc::downgrade(tenant), metrics.clone());
-    pods.on_change(move |before, after| {
+    let (balancer, home, counted) = (Arc::new(OnceLock::new()), Arc::downgrade(tenant), metrics.clone());
+    pods.on_change_for(&balancer, move |balancer, before, after| {
         if let Some(tenant) = home.upgrade().filter(|_| after.is_some_and(|pod| metallb::is_controller(pod))) {
             balancer.get_or_init(|| metallb::start(&tenant, &counted));
         }
@@ -63,7 +65,7 @@ pub(super) fn run(tenant: &Arc<Tenant>, nodes: Nodes, clock: Clock, metrics: &Me
     let runner = Arc::new(Runner { pods, nodes, tenant: Arc::downgrade(tenant), addresses, clock, delay });
     let metrics = metrics.clone();
     let task = tokio::spawn(async move { runtime::run("simulated-pods", runner, queue, WORKERS, metrics).await });
-    PodRunner { task: task.abort_handle() }
+    PodRunner { task: task.abort_handle(), _balancer: balancer }
 }
 
 struct Runner {
