@@ -179,6 +179,7 @@ async fn a_control_plane_on_machines_of_its_own_is_made_scaled_upgraded_and_remo
     Box::pin(platform.until("alone", |c| c.status.as_ref().unwrap().phase == Some(ClusterPhase::Updating))).await;
     Box::pin(platform.ready("alone", 2)).await;
     assert_eq!(carriers(&platform).await, ["v1.34.0"; 3]);
+    assert_eq!(platform.inside("alone").await.apiserver_version().await.unwrap().git_version, "v1.34.0");
     let plane = platform.internal(&cluster, kind, "KubeadmControlPlane", "alone").await;
     assert_eq!((&plane["status"]["version"], &plane["status"]["updatedReplicas"]), (&json!("v1.34.0"), &json!(3)));
 

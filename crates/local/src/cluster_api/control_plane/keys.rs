@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use capi::controlplane::KubeadmControlPlane;
 use capi::core::Cluster;
 use capi::names::{labels, secrets};
@@ -12,6 +14,7 @@ use kube::ResourceExt;
 use kube::core::ObjectMeta;
 use pki::{Authority, ClusterPki, KubeconfigRequest, PkiError, Subject, SystemKeys, TrustBundle};
 use runtime::{Failure, Retry};
+use serde_json::{Value, json};
 
 use crate::workloads::template::owned_by;
 
@@ -46,6 +49,30 @@ pub(super) fn missing(
     let all = all.into_iter().chain([(secrets::kubeconfig(&name), vec![(secrets::VALUE, kubeconfig)])]);
     let absent = all.filter(|(secret, _)| stored(secret).is_none());
     Ok(absent.map(|(secret, data)| self::secret(plane, &name, secret, data)).collect())
+}
+
+/// When the administrator's kubeconfig is to be renewed: when half of its time is over.
+pub(super) fn renew_at(secret: &Secret) -> Option<Timestamp> {
+    let bytes = &secret.data.as_ref()?.get(secrets::VALUE)?.0;
+    let kubeconfig = kernel::yaml::value(std::str::from_utf8(bytes).ok()?).ok()?;
+    let data = kubeconfig.pointer("/users/0/user/client-certificate-data")?.as_str()?;
+    let pem = String::from_utf8(STANDARD.decode(data).ok()?).ok()?;
+    let certificate = pki::Certificate::from_pem(&pem).ok()?;
+    let lifetime = certificate.not_after().duration_since(certificate.not_before());
+    certificate.not_before().checked_add(lifetime / 2).ok()
+}
+
+/// What changes in the Secret of the administrator's kubeconfig with a new certificate of the cluster's authority.
+pub(super) fn renewal(cluster: &Cluster, authority: &Secret, now: Timestamp) -> Result<Value, Failure> {
+    let failed = |error: PkiError| {
+        Failure::new(Retry::Backoff, "NoKeys", "the administrator's kubeconfig cannot be renewed").caused_by(error)
+    };
+    let keys = ClusterPki {
+        cluster_ca: read(authority).map_err(failed)?,
+        ..ClusterPki::generate(now, &SystemKeys).map_err(failed)?
+    };
+    let text = kubeconfig(&keys, cluster, now).map_err(failed)?;
+    Ok(json!({"data": {secrets::VALUE: ByteString(text.into_bytes())}}))
 }
 
 /// A Secret's name and its content.
@@ -109,10 +136,6 @@ fn secret(plane: &KubeadmControlPlane, cluster: &str, name: String, data: Vec<(&
 mod tests {
     use std::collections::BTreeMap;
 
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -132,6 +155,15 @@ mod tests {
         let whole: BTreeMap<String, Arc<Secret>> =
             made.into_iter().map(|secret| (secret.name_any(), Arc::new(secret))).collect();
         let authority = read(&whole["c-ca"]).unwrap().pem();
+        let (at_first, half_a_year) = (Timestamp::UNIX_EPOCH, SignedDuration::from_hours(24 * 365 / 2));
+        let is_about = |at: Option<Timestamp>, expected: Timestamp| {
+            at.is_some_and(|at| at.duration_since(expected).abs() < SignedDuration::from_hours(1))
+        };
+        assert!(is_about(renew_at(&whole["c-kubeconfig"]), at_first + half_a_year));
+        let mut renewed = json!(&*whole["c-kubeconfig"]);
+        renewed["data"] = renewal(&cluster, &whole["c-ca"], at_first + half_a_year).unwrap()["data"].clone();
+        let renewed: Secret = serde_json::from_value(renewed).unwrap();
+        assert!(is_about(renew_at(&renewed), at_first + half_a_year + half_a_year));
         for (lost, new, expected) in [
             (vec![], true, Ok(vec![])),
             (vec!["c-kubeconfig"], false, Ok(vec!["c-kubeconfig"])),
