@@ -21,6 +21,7 @@ mod report;
 mod resolve;
 mod standalone;
 mod versions;
+mod viewer;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use capi::controlplane::KubeadmControlPlane;
 use capi::core::Cluster;
 use capi::names::{labels, secrets};
@@ -12,7 +10,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::core::ObjectMeta;
-use pki::{Authority, ClusterPki, KubeconfigRequest, PkiError, Subject, SystemKeys, TrustBundle};
+use pki::{Authority, ClusterPki, Kubeconfig, KubeconfigRequest, PkiError, Subject, SystemKeys, TrustBundle};
 use runtime::{Failure, Retry};
 use serde_json::{Value, json};
 
@@ -51,15 +49,11 @@ pub(super) fn missing(
     Ok(absent.map(|(secret, data)| self::secret(plane, &name, secret, data)).collect())
 }
 
-/// When the administrator's kubeconfig is to be renewed: when half of its time is over.
+/// When the administrator's kubeconfig is to be renewed.
 pub(super) fn renew_at(secret: &Secret) -> Option<Timestamp> {
     let bytes = &secret.data.as_ref()?.get(secrets::VALUE)?.0;
-    let kubeconfig = kernel::yaml::value(std::str::from_utf8(bytes).ok()?).ok()?;
-    let data = kubeconfig.pointer("/users/0/user/client-certificate-data")?.as_str()?;
-    let pem = String::from_utf8(STANDARD.decode(data).ok()?).ok()?;
-    let certificate = pki::Certificate::from_pem(&pem).ok()?;
-    let lifetime = certificate.not_after().duration_since(certificate.not_before());
-    certificate.not_before().checked_add(lifetime / 2).ok()
+    let known = Kubeconfig::from_yaml(std::str::from_utf8(bytes).ok()?).ok()?;
+    known.certificate().map(|certificate| pki::renew_at(certificate.not_before(), certificate.not_after()))
 }
 
 /// What changes in the Secret of the administrator's kubeconfig with a new certificate of the cluster's authority.
@@ -136,6 +130,9 @@ fn secret(plane: &KubeadmControlPlane, cluster: &str, name: String, data: Vec<(&
 mod tests {
     use std::collections::BTreeMap;
 
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
     use super::*;
 
     #[test]
@@ -155,15 +152,15 @@ mod tests {
         let whole: BTreeMap<String, Arc<Secret>> =
             made.into_iter().map(|secret| (secret.name_any(), Arc::new(secret))).collect();
         let authority = read(&whole["c-ca"]).unwrap().pem();
-        let (at_first, half_a_year) = (Timestamp::UNIX_EPOCH, SignedDuration::from_hours(24 * 365 / 2));
+        let (at_first, eight_months) = (Timestamp::UNIX_EPOCH, ADMINISTRATOR / 3 * 2);
         let is_about = |at: Option<Timestamp>, expected: Timestamp| {
             at.is_some_and(|at| at.duration_since(expected).abs() < SignedDuration::from_hours(1))
         };
-        assert!(is_about(renew_at(&whole["c-kubeconfig"]), at_first + half_a_year));
+        assert!(is_about(renew_at(&whole["c-kubeconfig"]), at_first + eight_months));
         let mut renewed = json!(&*whole["c-kubeconfig"]);
-        renewed["data"] = renewal(&cluster, &whole["c-ca"], at_first + half_a_year).unwrap()["data"].clone();
+        renewed["data"] = renewal(&cluster, &whole["c-ca"], at_first + eight_months).unwrap()["data"].clone();
         let renewed: Secret = serde_json::from_value(renewed).unwrap();
-        assert!(is_about(renew_at(&renewed), at_first + half_a_year + half_a_year));
+        assert!(is_about(renew_at(&renewed), at_first + eight_months + eight_months));
         for (lost, new, expected) in [
             (vec![], true, Ok(vec![])),
             (vec!["c-kubeconfig"], false, Ok(vec!["c-kubeconfig"])),
