@@ -49,6 +49,11 @@ impl Tenant {
         Self { watches: Watches::new(client.clone()), client, patience, has_told_pods: AtomicBool::new(false) }
     }
 
+    /// What is known of whether it answers. Clones share it.
+    pub(crate) fn patience(&self) -> Patience {
+        self.patience.clone()
+    }
+
     /// Its nodes.
     pub(crate) fn nodes(&self) -> Watched<Node> {
         self.watches.of()
