@@ -50,7 +50,7 @@ struct Shared {
 struct Fleet {
     tenant: Arc<Tenant>,
     nodes: Arc<Mutex<HashMap<String, Arc<Kubelet>>>>,
-    _pods: PodRunner,
+    pods: PodRunner,
 }
 
 /// One kubelet.
@@ -91,7 +91,12 @@ impl Kubelets {
             }
             let fleet = fleets.entry(cluster.clone()).or_insert_with(|| self.fleet(&tenant));
             let known = fleet.nodes.lock().insert(name.clone(), Arc::clone(&kubelet));
-            known.is_none_or(|known| known.shape != kubelet.shape || known.is_alive() != kubelet.is_alive())
+            let is_new =
+                known.is_none_or(|known| known.shape != kubelet.shape || known.is_alive() != kubelet.is_alive());
+            if is_new {
+                fleet.pods.look_at(&name);
+            }
+            is_new
         };
         if is_dead {
             return Ok(());
@@ -133,7 +138,7 @@ impl Kubelets {
         let nodes: Arc<Mutex<HashMap<String, Arc<Kubelet>>>> = Arc::default();
         let shared = &self.shared;
         let pods = pods::run(tenant, Arc::clone(&nodes), Arc::clone(&shared.clock), &shared.metrics, shared.pod_delay);
-        Fleet { tenant: Arc::clone(tenant), nodes, _pods: pods }
+        Fleet { tenant: Arc::clone(tenant), nodes, pods }
     }
 
     /// Renews all leases in their time until dropped: one timer for all, none while there is no node.
@@ -209,6 +214,7 @@ mod tests {
 
     use http::{Request, Response};
     use http_body_util::Full;
+    use k8s_openapi::api::core::v1::Pod;
     use kube::client::Body;
     use runtime::{Patience, Watches};
     use tokio::sync::mpsc;
@@ -227,6 +233,34 @@ mod tests {
             }
         });
         Arc::new(Tenant::new(Client::new(service, "default"), Patience::default()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pods_that_were_bound_before_their_node_began_are_started() {
+        let (sender, mut started) = mpsc::unbounded_channel();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let is_start = request.method() == http::Method::PATCH;
+            let answer = is_start.then(|| sender.send(request.uri().path().to_owned()).unwrap());
+            async move {
+                let Some(()) = answer else { return std::future::pending().await };
+                Ok::<_, Infallible>(Response::new(Full::new(bytes::Bytes::from(r#"{"metadata":{"name":"p"}}"#))))
+            }
+        });
+        let tenant = Arc::new(Tenant::new(Client::new(service, "default"), Patience::default()));
+        let tenants = Tenants::new(&Watches::new(tenant.client.clone()));
+        let clock: Clock = Arc::new(|| Timestamp::UNIX_EPOCH);
+        let kubelets = Kubelets::new(tenants, clock, Metrics::default(), &Settings::default());
+        let fleet = kubelets.fleet(&tenant);
+        let pod = json!({"metadata": {"name": "p", "namespace": "n", "uid": "1", "resourceVersion": "1"},
+            "spec": {"nodeName": "node", "containers": []}});
+        tenant.watches.of::<Pod>().wrote(serde_json::from_value(pod).unwrap());
+        // The pass that the pod leads to finds no kubelet.
+        tokio::time::sleep(TICK).await;
+        assert!(started.is_empty());
+        let shape = NodeShape { name: "node".to_owned(), ..NodeShape::default() };
+        fleet.nodes.lock().insert("node".into(), Arc::new(Kubelet { shape, is_dead: AtomicBool::new(false) }));
+        fleet.pods.look_at("node");
+        assert_eq!(started.recv().await.unwrap(), "/api/v1/namespaces/n/pods/p/status");
     }
 
     #[tokio::test(start_paused = true)]

@@ -28,8 +28,18 @@ const WORKERS: usize = 8;
 /// Runs the pods of a tenant until dropped.
 pub(super) struct PodRunner {
     task: AbortHandle,
+    pods: Watched<Pod>,
+    queue: Queue,
     /// What runs while MetalLB's controller does.
     _balancer: Arc<OnceLock<Balancer>>,
+}
+
+impl PodRunner {
+    /// Looks at the pods of a node that has begun its work: some may have been bound to it before.
+    pub(super) fn look_at(&self, node: &str) {
+        let bound = self.pods.all().into_iter().filter(|pod| node_of(pod) == Some(node));
+        bound.for_each(|pod| self.queue.add(Key::of(&*pod)));
+    }
 }
 
 impl Drop for PodRunner {
@@ -62,10 +72,11 @@ pub(super) fn run(tenant: &Arc<Tenant>, nodes: Nodes, clock: Clock, metrics: &Me
             queued.add(Key::of(&**pod));
         }
     });
-    let runner = Arc::new(Runner { pods, nodes, tenant: Arc::downgrade(tenant), addresses, clock, delay });
-    let metrics = metrics.clone();
-    let task = tokio::spawn(async move { runtime::run("simulated-pods", runner, queue, WORKERS, metrics).await });
-    PodRunner { task: task.abort_handle(), _balancer: balancer }
+    let runner =
+        Arc::new(Runner { pods: pods.clone(), nodes, tenant: Arc::downgrade(tenant), addresses, clock, delay });
+    let (metrics, waiting) = (metrics.clone(), queue.clone());
+    let task = tokio::spawn(async move { runtime::run("simulated-pods", runner, waiting, WORKERS, metrics).await });
+    PodRunner { task: task.abort_handle(), pods, queue, _balancer: balancer }
 }
 
 struct Runner {
