@@ -27,6 +27,7 @@ pub mod rules;
 pub mod shared;
 pub mod steward;
 mod string_enum;
+pub mod viewers;
 
 pub use crds::{crds, tidied};
 pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;

@@ -124,7 +124,7 @@ pub mod conditions {
     pub const PROVIDER_ACCESS_GRANTED: &str = "ProviderAccessGranted";
 }
 
-/// The Secret in which Steward keeps the kubeconfig of those who only look at a control plane, under [`VIEWER_CONF`].
+/// The Secret, among the internals, with the kubeconfig of those who only look at a control plane, under [`VIEWER_CONF`].
 pub fn viewer_kubeconfig(control_plane: &str) -> String {
     format!("{control_plane}-viewer-kubeconfig")
 }

@@ -25,7 +25,8 @@ const TIMEOUT: Duration = Duration::from_secs(900);
 pub(crate) struct State {
     pub(crate) at: Instant,
     /// Writes to the store so far, without the heartbeats of nodes.
-    pub(crate) writes: u64,
+    /// Without signs of life, of which some may not be written yet when they are counted.
+    pub(crate) writes: i64,
     /// Objects in the store, but for Events, which stay for an hour.
     pub(crate) objects: u64,
     pub(crate) memory: u64,
@@ -68,7 +69,7 @@ impl State {
         let process: &Process = server.processes.first().context("no process")?;
         Ok(Self {
             at: Instant::now(),
-            writes: sum("kapi_store_revision ", &[]).saturating_sub(heartbeats),
+            writes: sum("kapi_store_revision ", &[]).cast_signed() - heartbeats.cast_signed(),
             objects: sum("kapi_store_objects ", &[]).saturating_sub(events),
             memory: process.resident()?,
             cpu: process.cpu()?,

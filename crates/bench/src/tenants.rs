@@ -28,7 +28,7 @@ pub(crate) struct Cost {
     /// From the last Ready until nothing was written any more.
     pub(crate) settling: Duration,
     /// Writes at rest, but for the heartbeat of the node, which is one however many run on it.
-    pub(crate) idle_writes: u64,
+    pub(crate) idle_writes: i64,
     /// The part of one core used at rest.
     pub(crate) idle_cpu: f64,
     /// From the first delete until all was gone.

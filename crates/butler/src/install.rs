@@ -8,6 +8,7 @@ use futures::TryStreamExt;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionStatus,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kapi::{Api, Peer};
 use kube::api::{
     ApiResource, ListParams, NotUsed, Object, PartialObjectMeta, Patch, PatchParams, WatchEvent, WatchParams,
@@ -71,14 +72,15 @@ pub(crate) async fn crds(client: &Client) -> Result<Installed> {
     Ok(Installed { cluster_api: !others.contains(CLUSTER_API), others })
 }
 
-/// Whether a definition is Butler's, or one of Cluster API's that Butler has brought.
+/// Whether a definition is Butler's, or one of Cluster API's that Butler has brought and nobody has replaced since: whoever
+/// says what its versions are serves it.
 fn is_ours(definition: &PartialObjectMeta<Definition>) -> bool {
-    let name = definition.name_any();
-    let has_applied = || {
-        let managers = definition.metadata.managed_fields.iter().flatten();
-        managers.into_iter().any(|entry| entry.manager.as_deref() == Some(MANAGER))
+    let says_versions = |entry: &ManagedFieldsEntry| {
+        let fields = entry.fields_v1.as_ref();
+        entry.manager.as_deref() == Some(MANAGER)
+            && fields.is_some_and(|fields| fields.0.pointer("/f:spec/f:versions").is_some())
     };
-    name.ends_with(".butlerlabs.dev") || has_applied()
+    definition.name_any().ends_with(".butlerlabs.dev") || definition.managed_fields().iter().any(says_versions)
 }
 
 /// Waits until all are served.
@@ -113,4 +115,31 @@ pub(crate) fn client(api: &Api) -> Client {
         ..kapi::User::default()
     };
     Client::new(api.service_for(Peer { user: Some(user), ..Peer::default() }), "default")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_definition_that_somebody_replaced_is_not_ours_any_more() {
+        let versions = || json!({"f:spec": {"f:versions": {}}});
+        let names = || json!({"f:spec": {"f:names": {"f:kind": {}}}});
+        for (name, managers, expected) in [
+            ("teams.butler.butlerlabs.dev", vec![], true),
+            ("clusters.cluster.x-k8s.io", vec![(MANAGER, versions())], true),
+            ("clusters.cluster.x-k8s.io", vec![("clusterctl", versions())], false),
+            ("clusters.cluster.x-k8s.io", vec![(MANAGER, names()), ("clusterctl", versions())], false),
+        ] {
+            let entry = |(manager, fields): &(&str, Value)| json!({"manager": manager, "fieldsV1": fields});
+            let metadata = json!({"name": name, "managedFields": managers.iter().map(entry).collect::<Vec<_>>()});
+            let definition: PartialObjectMeta<Definition> = serde_json::from_value(json!({
+                "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": metadata,
+            }))
+            .unwrap();
+            assert_eq!(is_ours(&definition), expected, "{name} {managers:?}");
+        }
+    }
 }

@@ -13,10 +13,11 @@ use std::time::Duration;
 use butler_api::butler::NetworkPool;
 use butler_api::butler::tenant_cluster::{ClusterPhase, TenantCluster};
 use common::Butler;
-use k8s_openapi::api::core::v1::{Event, Secret};
+use k8s_openapi::api::core::v1::{Event, Node, Secret};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::await_condition;
-use kube::{Api, ResourceExt};
+use kube::{Api, Client, Config, ResourceExt};
 use platform::{PATIENCE, Platform};
 use serde_json::{Value, json};
 
@@ -148,6 +149,18 @@ async fn a_control_plane_on_machines_of_its_own_is_made_scaled_upgraded_and_remo
     assert_eq!(carriers(&platform).await, ["v1.33.0"]);
     assert_eq!(platform.nodes("alone").await.len(), 3);
 
+    // Who may only look gets a kubeconfig that lets them look.
+    let secrets: Api<Secret> = Api::namespaced(platform.client.clone(), &cluster.namespace().unwrap());
+    let there = |secret: Option<&Secret>| secret.is_some();
+    let published = await_condition(secrets, "alone-kubeconfig-viewer", there);
+    let published = tokio::time::timeout(PATIENCE, published).await.unwrap().unwrap().unwrap();
+    let viewer = Kubeconfig::from_yaml(std::str::from_utf8(&published.data.unwrap()["value"].0).unwrap()).unwrap();
+    let viewer = Config::from_custom_kubeconfig(viewer, &KubeConfigOptions::default()).await.unwrap();
+    let nodes: Api<Node> = Api::all(Client::try_from(viewer).unwrap());
+    assert_eq!(nodes.list(&ListParams::default()).await.unwrap().items.len(), 3);
+    let refused = nodes.delete("none", &DeleteParams::default()).await.unwrap_err();
+    assert!(refused.to_string().contains("forbidden"), "{refused}");
+
     // What was written before a power cut is there after it.
     let before: Vec<_> = platform.nodes("alone").await.iter().map(|node| node.uid()).collect();
     butler.kill();
@@ -179,6 +192,7 @@ async fn a_control_plane_on_machines_of_its_own_is_made_scaled_upgraded_and_remo
     Box::pin(platform.until("alone", |c| c.status.as_ref().unwrap().phase == Some(ClusterPhase::Updating))).await;
     Box::pin(platform.ready("alone", 2)).await;
     assert_eq!(carriers(&platform).await, ["v1.34.0"; 3]);
+    assert_eq!(platform.inside("alone").await.apiserver_version().await.unwrap().git_version, "v1.34.0");
     let plane = platform.internal(&cluster, kind, "KubeadmControlPlane", "alone").await;
     assert_eq!((&plane["status"]["version"], &plane["status"]["updatedReplicas"]), (&json!("v1.34.0"), &json!(3)));
 

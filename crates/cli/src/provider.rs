@@ -1,11 +1,14 @@
 //! `butlerctl provider`: infrastructures that clusters are made on.
 
+use std::collections::BTreeSet;
+
 use butler_api::butler::ProviderConfig;
 use butler_api::butler::provider_config::ScopeType;
-use butler_api::names::SYSTEM_NAMESPACE;
+use butler_api::names::{GROUP, SYSTEM_NAMESPACE};
 use clap::Subcommand;
 use jiff::Timestamp;
-use kube::api::ListParams;
+use k8s_openapi::api::authorization::v1::{ResourceRule, SelfSubjectRulesReview};
+use kube::api::{ListParams, PostParams};
 use kube::core::{ApiResource, DynamicObject};
 use kube::{Api, ResourceExt};
 
@@ -54,14 +57,26 @@ async fn list(session: &Session) -> Outcome {
     print(&table.render(session.screen))
 }
 
-/// All that may be seen, or those of the platform when that is not all; of these what the team that is named may use.
+/// All that may be seen, or those of the platform when that is not all, or those that members of a team may look at; of
+/// these what the team that is named may use.
 async fn read(session: &Session) -> Outcome<Vec<DynamicObject>> {
     let kind = ApiResource::erase::<ProviderConfig>(&());
     let all: Api<DynamicObject> = Api::all_with(session.client.clone(), &kind);
-    let mut objects = match all.list(&ListParams::default()).await {
+    let platform: Api<DynamicObject> = Api::namespaced_with(session.client.clone(), SYSTEM_NAMESPACE, &kind);
+    let is_forbidden = |answer: &Result<_, kube::Error>| answer.as_ref().is_err_and(Failure::is_forbidden);
+    let mut answer = all.list(&ListParams::default()).await;
+    if is_forbidden(&answer) {
+        answer = platform.list(&ListParams::default()).await;
+    }
+    let mut objects = match answer {
         Err(error) if Failure::is_forbidden(&error) => {
-            let platform: Api<DynamicObject> = Api::namespaced_with(session.client.clone(), SYSTEM_NAMESPACE, &kind);
-            platform.list(&ListParams::default()).await?.items
+            let names = granted(session).await?;
+            // Whoever is in no team is told what may not be done.
+            if names.is_empty() {
+                return Err(error.into());
+            }
+            let found = futures::future::try_join_all(names.iter().map(|name| platform.get_opt(name))).await?;
+            found.into_iter().flatten().collect()
         }
         answer => answer?.items,
     };
@@ -70,6 +85,19 @@ async fn read(session: &Session) -> Outcome<Vec<DynamicObject>> {
         objects.retain(|object| owner(object).is_none_or(|owner| owner == team.as_str()));
     }
     Ok(objects)
+}
+
+/// The names of the infrastructures that the user may look at one by one: lists cannot be granted by name.
+async fn granted(session: &Session) -> Outcome<BTreeSet<String>> {
+    let mut asked = SelfSubjectRulesReview::default();
+    asked.spec.namespace = Some(SYSTEM_NAMESPACE.to_owned());
+    let reviews: Api<SelfSubjectRulesReview> = Api::all(session.client.clone());
+    let rules = reviews.create(&PostParams::default(), &asked).await?.status.unwrap_or_default().resource_rules;
+    let is_meant = |rule: &ResourceRule| {
+        let has = |list: &Option<Vec<String>>, text: &str| list.iter().flatten().any(|one| one == text);
+        has(&rule.api_groups, GROUP) && has(&rule.resources, "providerconfigs") && has(&Some(rule.verbs.clone()), "get")
+    };
+    Ok(rules.into_iter().filter(is_meant).flat_map(|rule| rule.resource_names.unwrap_or_default()).collect())
 }
 
 fn row(config: &ProviderConfig, now: Timestamp, wide: bool) -> Vec<Cell> {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use butler_api::butler::tenant_cluster::Workers;
-use butler_api::shared::{Blocker, BlockerOwner};
+use butler_api::shared::{Blocker, BlockerOwner, MachineTemplate};
 use capi::bootstrap::KubeadmConfigTemplateSpec;
 use ipnet::IpNet;
 use kernel::version::Version;
@@ -61,24 +61,8 @@ pub(crate) fn config(
     };
     let trouble =
         |message: String| vec![blocker("NodeOsRefused", message, BlockerOwner::User, format!("correct {field}"))];
-    let mut os = workers.machine_template.clone().unwrap_or_default().os.unwrap_or_default();
-    os.ssh_authorized_key = os.ssh_authorized_key.or_else(|| around.ssh_key.clone());
-    let network = network(wanted).ok_or_else(|| trouble("the networks of the cluster cannot be read".to_owned()))?;
-    let asked = Pool {
-        cluster: around.cluster.to_owned(),
-        kubernetes: version,
-        os,
-        join: None,
-        network,
-        labels: workers.labels.clone(),
-        taints: workers.taints.clone(),
-        kubelet_args: Default::default(),
-        time_servers: around.time_servers.clone(),
-        name_servers: around.name_servers.clone(),
-        mirrors: Default::default(),
-        machine: around.machine.clone(),
-        talos: None,
-    };
+    let machines = machines(around, wanted, workers.machine_template.as_ref(), version).map_err(&trouble)?;
+    let asked = Pool { labels: workers.labels.clone(), taints: workers.taints.clone(), ..machines };
     let rendered = |pool: &Pool| machine_os::bootstrap(pool).map_err(|error| trouble(error.to_string()));
     let any = Pool { join: Some(any_way()), talos: Some(any_authority()), ..asked.clone() };
     let digest = match rendered(&any)? {
@@ -107,15 +91,25 @@ pub(crate) fn control_plane(
     let trouble = |message: String| {
         vec![blocker("NodeOsRefused", message, BlockerOwner::User, "correct spec.controlPlane.machineTemplate")]
     };
-    let mut os = asked.machine_template.clone().unwrap_or_default().os.unwrap_or_default();
+    let machines = machines(around, wanted, asked.machine_template.as_ref(), version).map_err(trouble)?;
+    machine_os::control_plane(&machines, &asked.cert_sans).map_err(|error| trouble(error.to_string()))
+}
+
+/// Machines that nothing more is asked of, or why there are none.
+fn machines(
+    around: &Surroundings<'_>,
+    wanted: &Wanted,
+    template: Option<&MachineTemplate>,
+    version: Version,
+) -> Result<Pool, String> {
+    let mut os = template.and_then(|template| template.os.clone()).unwrap_or_default();
     os.ssh_authorized_key = os.ssh_authorized_key.or_else(|| around.ssh_key.clone());
-    let network = network(wanted).ok_or_else(|| trouble("the networks of the cluster cannot be read".to_owned()))?;
-    let machines = Pool {
+    Ok(Pool {
         cluster: around.cluster.to_owned(),
         kubernetes: version,
         os,
         join: None,
-        network,
+        network: network(wanted).ok_or("the networks of the cluster cannot be read")?,
         labels: Default::default(),
         taints: Vec::new(),
         kubelet_args: Default::default(),
@@ -124,8 +118,7 @@ pub(crate) fn control_plane(
         mirrors: Default::default(),
         machine: around.machine.clone(),
         talos: None,
-    };
-    machine_os::control_plane(&machines, &asked.cert_sans).map_err(|error| trouble(error.to_string()))
+    })
 }
 
 /// Stands for the way to join, which is known later and says nothing about the machines.

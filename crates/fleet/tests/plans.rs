@@ -193,6 +193,7 @@ fn team_world(finalizers: Value, leaving: bool, namespace: Option<Value>, cluste
         namespace,
         roles: Vec::new(),
         bindings: Vec::new(),
+        providers: BTreeSet::new(),
         clusters: (0..clusters).map(|index| (Key::new("t", format!("c{index}")), Default::default())).collect(),
         now: Timestamp::UNIX_EPOCH,
     }

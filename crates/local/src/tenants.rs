@@ -11,13 +11,10 @@ use k8s_openapi::api::core::v1::{Node, Pod, Secret};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Client;
 use parking_lot::{Mutex, RwLock};
-use runtime::{Failure, Key, Retry, Watched, Watches};
+use runtime::{Failure, Key, Patience, Retry, Watched, Watches};
 
 /// Listing the nodes of a cluster that answers takes milliseconds.
 const KNOWN_WITHIN: Duration = Duration::from_secs(2);
-
-/// A tenant that does not take a connection in this time is not there.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Told of a node of a cluster that changed.
 type NodeListener = Box<dyn Fn(&Key, &Node) + Send + Sync>;
@@ -41,11 +38,22 @@ struct Shared {
 pub(crate) struct Tenant {
     pub(crate) client: Client,
     pub(crate) watches: Watches,
+    /// Whether it answers.
+    patience: Patience,
     /// Whether somebody is told of its pods.
     has_told_pods: AtomicBool,
 }
 
 impl Tenant {
+    pub(crate) fn new(client: Client, patience: Patience) -> Self {
+        Self { watches: Watches::new(client.clone()), client, patience, has_told_pods: AtomicBool::new(false) }
+    }
+
+    /// What is known of whether it answers. Clones share it.
+    pub(crate) fn patience(&self) -> Patience {
+        self.patience.clone()
+    }
+
     /// Its nodes.
     pub(crate) fn nodes(&self) -> Watched<Node> {
         self.watches.of()
@@ -91,15 +99,15 @@ impl Tenants {
         if let Some(tenant) = known(&self.shared.known.lock()) {
             return Ok(Some(tenant));
         }
-        let client = client(&text.0).await?;
+        let patience = Patience::default();
+        let client = client(&text.0, &patience).await?;
         let tenant = {
             let mut all = self.shared.known.lock();
             // Somebody else may have asked meanwhile, and a second set of watches is never ended by anybody.
             if let Some(tenant) = known(&all) {
                 return Ok(Some(tenant));
             }
-            let watches = Watches::new(client.clone());
-            let tenant = Arc::new(Tenant { watches, client, has_told_pods: AtomicBool::new(false) });
+            let tenant = Arc::new(Tenant::new(client, patience));
             all.insert(cluster.clone(), (version, Arc::clone(&tenant)));
             tenant
         };
@@ -127,7 +135,7 @@ impl Tenants {
             let (shared, key) = (Arc::downgrade(&self.shared), cluster.clone());
             budgets.on_change(move |_, _| tell(&shared, &key));
         }
-        known(cluster, &pods).await?;
+        known(cluster, tenant, &pods).await?;
         Ok(pods)
     }
 
@@ -135,7 +143,7 @@ impl Tenants {
     pub(crate) async fn node(&self, cluster: &Key, provider_id: &str) -> Result<Option<Arc<Node>>, Failure> {
         let Some(tenant) = self.get(cluster).await? else { return Ok(None) };
         let nodes = tenant.nodes();
-        known(cluster, &nodes).await?;
+        known(cluster, &tenant, &nodes).await?;
         let found =
             |node: &Arc<Node>| node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) == Some(provider_id);
         Ok(nodes.all().into_iter().find(found))
@@ -153,18 +161,24 @@ impl Tenants {
 }
 
 /// Waits until everything of a kind is known, as long as that takes a tenant that answers.
-async fn known<K: kube::Resource + Clone + 'static>(cluster: &Key, watched: &Watched<K>) -> Result<(), Failure> {
-    tokio::time::timeout(KNOWN_WITHIN, watched.synced()).await.map_err(|_| {
+async fn known<K: kube::Resource + Clone + 'static>(
+    cluster: &Key,
+    tenant: &Tenant,
+    watched: &Watched<K>,
+) -> Result<(), Failure> {
+    // Finding out once is enough: all its machines would wait.
+    let is_silent = tenant.patience.is_silent() && !watched.is_synced();
+    if is_silent || tokio::time::timeout(KNOWN_WITHIN, watched.synced()).await.is_err() {
         let message = format!("the API of {} does not answer", cluster.name);
-        Failure::new(Retry::Backoff, "TenantUnreachable", message)
-    })
+        return Err(Failure::new(Retry::Backoff, "TenantUnreachable", message));
+    }
+    Ok(())
 }
 
-async fn client(kubeconfig: &[u8]) -> Result<Client, Failure> {
+async fn client(kubeconfig: &[u8], patience: &Patience) -> Result<Client, Failure> {
     let mut config = runtime::config_of_secret(kubeconfig).await?;
-    config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.disable_compression = true;
-    Ok(runtime::connect(config)?)
+    patience.client(config)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use serde_json::{Map, Value, json};
 
-use crate::{PkiError, Secret};
+use crate::{Certificate, PkiError, Secret};
 
 /// How a user proves who it is.
 #[derive(Debug, Clone)]
@@ -103,6 +103,45 @@ impl Kubeconfig {
         write_yaml(&self.to_value())
     }
 
+    /// Reads a document of one cluster, one user and one context that has everything inline, as those that are made here.
+    pub fn from_yaml(document: &str) -> Result<Self, PkiError> {
+        let bad = |reason: &str| PkiError::BadKubeconfig(reason.to_owned());
+        let document = kernel::yaml::value(document).map_err(|_| bad("it is not YAML"))?;
+        let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let needed = |pointer: &str| text(pointer).ok_or_else(|| bad(&format!("it has no {pointer}")));
+        let decoded = |pointer: &str| {
+            let Some(data) = text(pointer) else { return Ok(None) };
+            let bytes = base64::engine::general_purpose::STANDARD.decode(data).ok();
+            bytes.and_then(|bytes| String::from_utf8(bytes).ok()).map(Some).ok_or_else(|| bad("its data is no base64"))
+        };
+        let (cluster, user) = ("/clusters/0/cluster", "/users/0/user");
+        let certificate = decoded(&format!("{user}/client-certificate-data"))?;
+        let credentials = match certificate.zip(decoded(&format!("{user}/client-key-data"))?) {
+            Some((certificate, key)) => Credentials::Certificate { certificate, key: Secret::new(key) },
+            None => Credentials::Token(Secret::new(needed(&format!("{user}/token"))?)),
+        };
+        Ok(Self {
+            cluster_name: needed("/clusters/0/name")?,
+            cluster: Cluster {
+                server: needed(&format!("{cluster}/server"))?,
+                certificate_authority: decoded(&format!("{cluster}/certificate-authority-data"))?,
+                tls_server_name: text(&format!("{cluster}/tls-server-name")),
+            },
+            user_name: needed("/users/0/name")?,
+            credentials,
+            context_name: needed("/contexts/0/name")?,
+            namespace: text("/contexts/0/context/namespace"),
+        })
+    }
+
+    /// The client certificate, if it proves itself by one.
+    pub fn certificate(&self) -> Option<Certificate> {
+        match &self.credentials {
+            Credentials::Certificate { certificate, .. } => Certificate::from_pem(certificate).ok(),
+            Credentials::Token(_) => None,
+        }
+    }
+
     /// Puts this kubeconfig into another YAML document, and makes its context the current one; see [`merge_kubeconfig`].
     pub fn merge_into(&self, existing: &str) -> Result<Secret, PkiError> {
         merge_kubeconfig(existing, self.to_value(), true)
@@ -200,6 +239,18 @@ mod tests {
             config.to_value()["users"][0]["user"],
             json!({"client-certificate-data": "Qw==", "client-key-data": "Sw=="})
         );
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let credentials = Credentials::Certificate { certificate: "C".to_owned(), key: Secret::new("K") };
+        for config in [sample("t"), Kubeconfig { credentials, ..sample("t") }] {
+            let read = Kubeconfig::from_yaml(config.to_yaml().unwrap().expose()).unwrap();
+            assert_eq!(read.to_value(), config.to_value());
+        }
+        for broken in ["", "{}", "clusters: [{name: a, cluster: {server: s, certificate-authority-data: '?'}}]"] {
+            assert!(Kubeconfig::from_yaml(broken).is_err(), "{broken}");
+        }
     }
 
     #[test]

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use http::{Request, Response};
+use hyper::body::Incoming;
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -12,7 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ConfigExt as _};
 use kube::{Client, Config, Error};
 use rustls::client::Resumption;
-use tower::ServiceBuilder;
+use tower::{BoxError, Service, ServiceBuilder};
 
 /// How often the other side is asked whether it is still there.
 const ASKED_EVERY: Duration = Duration::from_secs(60);
@@ -22,6 +24,16 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
 /// A client of the API that `config` leads to. A read timeout is for clients that do not watch: it ends a connection on which
 /// nothing comes in.
 pub fn connect(config: Config) -> Result<Client, Error> {
+    Ok(Client::new(service(&config)?, config.default_namespace))
+}
+
+/// What carries the requests of such a client.
+pub(crate) fn service(
+    config: &Config,
+) -> Result<
+    impl Service<Request<Body>, Response = Response<Incoming>, Error = BoxError, Future: Send> + Send + use<>,
+    Error,
+> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -46,10 +58,9 @@ pub fn connect(config: Config) -> Result<Client, Error> {
         .http2_keep_alive_interval(ASKED_EVERY)
         .http2_keep_alive_timeout(ANSWERED_WITHIN)
         .build::<_, Body>(connector);
-    let service = ServiceBuilder::new()
+    Ok(ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
-        .map_err(tower::BoxError::from)
-        .service(http);
-    Ok(Client::new(service, config.default_namespace))
+        .map_err(BoxError::from)
+        .service(http))
 }

@@ -22,6 +22,7 @@ mod follow;
 mod key;
 mod kubeconfig;
 mod metrics;
+mod patience;
 mod queue;
 mod watched;
 
@@ -34,6 +35,7 @@ pub use finalizer::{add_finalizer, remove_finalizer};
 pub use key::Key;
 pub use kubeconfig::config_of_secret;
 pub use metrics::Metrics;
+pub use patience::{PATIENCE, Patience, Silent};
 pub use queue::Queue;
 pub use watched::{Watched, Watches};
 

@@ -4,7 +4,7 @@ use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::ops::Bound;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
 use kube::{Client, Resource, ResourceExt};
@@ -136,9 +136,15 @@ impl<K> Clone for Watched<K> {
 /// Told of a change: the object before and after, either of which may not be.
 type Listener<K> = Box<dyn Fn(Option<&Arc<K>>, Option<&Arc<K>>) + Send + Sync>;
 
+/// A listener, and what it listens for, if that may end before the copy does.
+struct Listening<K> {
+    listener: Listener<K>,
+    lives_for: Option<Weak<dyn Any + Send + Sync>>,
+}
+
 struct Copy<K> {
     objects: RwLock<Objects<K>>,
-    listeners: RwLock<Vec<Listener<K>>>,
+    listeners: RwLock<Vec<Listening<K>>>,
     state: watch::Sender<State>,
 }
 
@@ -225,12 +231,33 @@ impl<K: Resource + Clone + 'static> Watched<K> {
 
     /// Calls `listener` for every object there is and after every change.
     pub fn on_change(&self, listener: impl Fn(Option<&Arc<K>>, Option<&Arc<K>>) + Send + Sync + 'static) {
+        self.listen(Listening { listener: Box::new(listener), lives_for: None });
+    }
+
+    /// The same on behalf of something that may end before the watch does, and with it.
+    pub fn on_change_for<A: Send + Sync + 'static>(
+        &self,
+        whom: &Arc<A>,
+        listener: impl Fn(&A, Option<&Arc<K>>, Option<&Arc<K>>) + Send + Sync + 'static,
+    ) {
+        let weak = Arc::downgrade(whom);
+        let lives_for: Weak<dyn Any + Send + Sync> = Weak::clone(&weak) as _;
+        let listener: Listener<K> = Box::new(move |before, after| {
+            if let Some(whom) = weak.upgrade() {
+                listener(&whom, before, after);
+            }
+        });
+        self.listen(Listening { listener, lives_for: Some(lives_for) });
+    }
+
+    fn listen(&self, new: Listening<K>) {
         // Held while listing, so that no change falls between the two.
         let mut listeners = self.copy.listeners.write();
+        listeners.retain(|known| known.lives_for.as_ref().is_none_or(|whom| whom.strong_count() > 0));
         for object in self.all() {
-            listener(None, Some(&object));
+            (new.listener)(None, Some(&object));
         }
-        listeners.push(Box::new(listener));
+        listeners.push(new);
     }
 
     /// Queues every object that changes.
@@ -348,7 +375,7 @@ impl<K: Resource + Clone> Copy<K> {
     }
 
     fn tell(&self, before: Option<&Arc<K>>, after: Option<&Arc<K>>) {
-        self.listeners.read().iter().for_each(|listener| listener(before, after));
+        self.listeners.read().iter().for_each(|listening| (listening.listener)(before, after));
     }
 }
 
@@ -496,6 +523,20 @@ mod tests {
         copy.keep(&BTreeSet::from([Key::new("team", "c")]), 8);
         assert_eq!(names(watched.all()), ["c", "d"]);
         assert!(watched.owned_by("x").is_empty());
+    }
+
+    #[test]
+    fn who_ended_is_told_nothing_more_and_is_forgotten() {
+        let watched = Watched { copy: Arc::new(Copy::<ConfigMap>::default()) };
+        let heard = |whom: &Arc<Mutex<u32>>| watched.on_change_for(whom, |count, _, _| *count.lock() += 1);
+        for _ in 0..3 {
+            let whom = Arc::new(Mutex::new(0));
+            heard(&whom);
+        }
+        let whom = Arc::new(Mutex::new(0));
+        heard(&whom);
+        watched.wrote(object("a", 1, None));
+        assert_eq!((*whom.lock(), watched.copy.listeners.read().len()), (1, 1));
     }
 
     #[test]

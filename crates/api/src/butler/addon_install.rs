@@ -79,7 +79,6 @@ pub struct TenantAddonSpec {
     status = "AddonInstallStatus",
     derive = "PartialEq",
     derive = "Default",
-    shortname = "ma",
     shortname = "maddon",
     category = "butler",
     doc = "ManagementAddon is an entry of the addon catalogue, installed on the management cluster.",

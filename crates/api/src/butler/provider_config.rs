@@ -225,19 +225,23 @@ string_enum! {
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::rule(
+    "!has(self.allocationMode) || self.allocationMode != 'elastic'",
+    "loadBalancer.allocationMode elastic is not offered: leave it static, and set defaultPoolSize here or networking.lbPoolSize of a cluster",
+)))]
 pub struct LoadBalancerAllocation {
-    /// static or elastic.
+    /// static; elastic is known, but clusters do not grow yet, so it is refused.
     #[serde(default = "static_mode")]
     pub allocation_mode: AllocationMode,
     /// Addresses of a cluster in static mode.
     #[serde(default = "eight")]
     #[schemars(range(min = 1, max = 4096))]
     pub default_pool_size: i32,
-    /// Addresses of a new cluster in elastic mode.
+    /// Addresses of a new cluster in elastic mode, which is not offered yet.
     #[serde(default = "two")]
     #[schemars(range(min = 1, max = 4096))]
     pub initial_pool_size: i32,
-    /// Addresses added at a time in elastic mode.
+    /// Addresses added at a time in elastic mode, which is not offered yet.
     #[serde(default = "two")]
     #[schemars(range(min = 1, max = 4096))]
     pub growth_increment: i32,

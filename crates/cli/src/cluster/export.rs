@@ -28,6 +28,8 @@ impl Export {
     pub(crate) async fn run(self, session: &Session) -> Outcome {
         let found = lookup::find(session, &self.cluster.name).await?;
         let mut document = cleaned(&serde_json::to_value(&found.object)?);
+        // What was a default when the cluster was made may not be the default where this is applied.
+        fill_in(&mut document["spec"], &serde_json::to_value(fleet::cluster::pinned_spec(&found.cluster()?))?);
         if let Some(name) = self.as_name {
             document["metadata"]["name"] = name.into();
         }
@@ -62,6 +64,22 @@ pub(crate) fn cleaned(object: &Value) -> Value {
     document.into()
 }
 
+/// Adds what is missing.
+fn fill_in(document: &mut Value, whole: &Value) {
+    match (document, whole) {
+        (Value::Object(document), Value::Object(whole)) => {
+            for (key, value) in whole {
+                fill_in(document.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (Value::Array(document), Value::Array(whole)) => {
+            document.iter_mut().zip(whole).for_each(|(document, whole)| fill_in(document, whole));
+        }
+        (document @ Value::Null, whole) => *document = whole.clone(),
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -88,5 +106,15 @@ mod tests {
         });
         assert_eq!(cleaned(&object), clean);
         assert_eq!(cleaned(&clean), clean);
+    }
+    #[test]
+    fn only_what_is_missing_is_added() {
+        let mut document = json!({"a": 1, "pools": [{"name": "x"}], "sub": {"b": "own"}});
+        let whole =
+            json!({"a": 2, "pools": [{"name": "x", "replicas": 1}], "sub": {"b": "b", "c": true}, "new": {"d": 1}});
+        fill_in(&mut document, &whole);
+        let expected =
+            json!({"a": 1, "pools": [{"name": "x", "replicas": 1}], "sub": {"b": "own", "c": true}, "new": {"d": 1}});
+        assert_eq!(document, expected);
     }
 }

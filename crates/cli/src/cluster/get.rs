@@ -1,7 +1,8 @@
 //! `butlerctl cluster get`.
 
 use butler_api::butler::TenantCluster;
-use butler_api::butler::tenant_cluster::{ClusterPhase, PoolStatus};
+use butler_api::butler::tenant_cluster::{ClusterPhase, PoolStatus, Workers};
+use butler_api::shared::MachineTemplate;
 use clap::Args;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -100,8 +101,9 @@ fn described(cluster: &TenantCluster, now: Timestamp, wide: bool, screen: Screen
         ("Endpoint", status.control_plane_endpoint.clone().unwrap_or_default()),
         ("Workers", workers.unwrap_or_default()),
         ("Provider", provider.unwrap_or_default()),
-        ("Age", age(cluster.metadata.creation_timestamp.as_ref(), now)),
     ];
+    lines.extend(defaults(cluster).map(|taken| ("Defaults", taken)));
+    lines.push(("Age", age(cluster.metadata.creation_timestamp.as_ref(), now)));
     if wide {
         let control_plane = &cluster.spec.control_plane;
         lines.push(("Control plane", format!("{}, {} replicas", control_plane.type_, control_plane.replicas())));
@@ -126,6 +128,33 @@ fn described(cluster: &TenantCluster, now: Timestamp, wide: bool, screen: Screen
         text += &pools(&status.worker_pools, screen);
     }
     text + &conditions(&status.conditions, now, screen)
+}
+
+/// What was taken when the cluster was made for what its spec leaves out, and stays.
+fn defaults(cluster: &TenantCluster) -> Option<String> {
+    let (spec, taken) = (&cluster.spec, cluster.status.as_ref()?.resolved.as_ref()?);
+    let leaves_out = |gap: fn(&Workers) -> bool| spec.pools().any(|(_, workers)| gap(workers));
+    let version = taken.kubernetes_version.clone().filter(|_| spec.kubernetes_version.is_none());
+    let provider = taken.provider_config_ref.as_ref().filter(|_| spec.provider_config_ref.is_none());
+    let workers = taken.worker_count.filter(|_| leaves_out(|workers| workers.replicas.is_none()));
+    let machine = taken.machine_template.as_ref().filter(|_| {
+        leaves_out(|workers| {
+            let own = workers.machine_template.as_ref();
+            own.is_none_or(|own| own.cpu.is_none() || own.memory.is_none() || own.disk_size.is_none())
+        })
+    });
+    let size = |machine: &MachineTemplate| {
+        let (cpu, memory, disk) = (machine.cpu.as_ref()?, machine.memory.as_ref()?, machine.disk_size.as_ref()?);
+        Some(format!("machines of {cpu} CPUs, {memory} memory, {disk} disk"))
+    };
+    let all = [
+        version,
+        provider.map(|reference| format!("provider {}", reference.name)),
+        workers.map(|count| format!("{count} workers")),
+        machine.and_then(size),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn conditions(conditions: &[butler_api::shared::Condition], now: Timestamp, screen: Screen) -> String {
@@ -162,4 +191,37 @@ fn pools(pools: &[PoolStatus], screen: Screen) -> String {
         ]);
     }
     format!("\n{}", table.render(screen))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn defaults_are_told_where_the_spec_leaves_something_out() {
+        let resolved = json!({"kubernetesVersion": "v1.34.4", "providerConfigRef": {"name": "local", "namespace": "n"},
+            "workerCount": 2, "machineTemplate": {"cpu": 4, "memory": "8Gi", "diskSize": "100Gi"}});
+        let size = json!({"cpu": 8, "memory": "8Gi", "diskSize": "100Gi"});
+        for (spec, expected) in [
+            (json!({}), Some("v1.34.4; provider local; 2 workers; machines of 4 CPUs, 8Gi memory, 100Gi disk")),
+            (
+                json!({"kubernetesVersion": "v1.33.0", "workers": {"replicas": 3, "machineTemplate": {"cpu": 8}}}),
+                Some("provider local; machines of 4 CPUs, 8Gi memory, 100Gi disk"),
+            ),
+            (
+                json!({"kubernetesVersion": "v1.33.0", "providerConfigRef": {"name": "x"},
+                    "workers": {"replicas": 3, "machineTemplate": size}}),
+                None,
+            ),
+        ] {
+            let cluster: TenantCluster = serde_json::from_value(json!({
+                "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster", "metadata": {"name": "c"},
+                "spec": spec, "status": {"resolved": resolved},
+            }))
+            .unwrap();
+            assert_eq!(defaults(&cluster).as_deref(), expected, "{spec}");
+        }
+    }
 }

@@ -44,7 +44,7 @@ pub(crate) struct Patience {
     #[arg(long)]
     pub(crate) wait: bool,
     /// How long to wait at most
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "15m")]
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "15m", requires = "wait")]
     pub(crate) timeout: Duration,
 }
 

@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
@@ -161,4 +162,19 @@ mine    local      team team-a   unknown   <none>        0s
     let (local, mine) = ("providerconfig.butler.butlerlabs.dev/local\n", "providerconfig.butler.butlerlabs.dev/mine\n");
     assert_eq!(plane.done("provider list -o name -n team-a").await, format!("{local}{mine}"));
     assert_eq!(plane.done("provider list -o name -n team-b").await, local);
+    // Who may look at some by name, as members of a team may, sees these.
+    let alice = async || {
+        let mut command = plane.command("provider list -o name");
+        command.env("KUBECONFIG", plane.kubeconfig("alice", ""));
+        ended(command).await
+    };
+    assert_eq!(alice().await.code, 5);
+    let rule = json!({"apiGroups": ["butler.butlerlabs.dev"], "resources": ["providerconfigs"], "verbs": ["get"],
+        "resourceNames": ["mine"]});
+    plane.make::<Role>(json!({"metadata": {"name": "r"}, "rules": [rule]}), Some("butler-system")).await;
+    let group = "rbac.authorization.k8s.io";
+    let bound = json!({"metadata": {"name": "r"}, "roleRef": {"apiGroup": group, "kind": "Role", "name": "r"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": "alice"}]});
+    plane.make::<RoleBinding>(bound, Some("butler-system")).await;
+    assert_eq!(alice().await, Said { code: 0, out: mine.into(), err: String::new() });
 }

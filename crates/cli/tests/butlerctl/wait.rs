@@ -68,5 +68,8 @@ async fn what_does_not_come_has_a_code_and_a_reason() {
         "butlerctl: slow is Failed: NoProvider: there is none; `butlerctl cluster why slow -n team-a` says more\n";
     assert_eq!(plane.run("cluster wait slow").await, Said { code: 1, out: String::new(), err: told.into() });
     assert_eq!(plane.run("cluster wait nobody").await.code, 3);
+    // Nobody waits who was not asked to, and a limit of nothing is a slip.
+    let slip = plane.run("cluster scale slow --workers 2 --timeout 1s").await;
+    assert!(slip.code == 2 && slip.err.contains("--wait"), "{slip:?}");
     assert_eq!(plane.run("cluster wait slow --for=Happy").await.code, 2);
 }

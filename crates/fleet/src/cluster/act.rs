@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use butler_api::butler::tenant_cluster::TenantCluster;
 use butler_api::butler::{IPAllocation, TenantAddon};
+use butler_api::names::VIEWER_CONF;
 use butler_api::names::finalizers::TENANT_CLUSTER;
 use butler_api::shared::{Blocker, BlockerOwner};
 use capi::bootstrap::KubeadmConfigTemplate;
 use capi::core::{Cluster, MachineDeployment, MachineHealthCheck};
 use capi::names::labels::CLUSTER_NAME;
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Event, Namespace, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -24,7 +26,7 @@ use super::plan::{Kind, Step};
 use super::pools::digest_of;
 use super::render::Object;
 use super::report::Done;
-use super::{ClusterController, Invitation, contents, receipt};
+use super::{ClusterController, Invitation, contents, receipt, viewer};
 use crate::blockers::{blocker, waiting};
 use crate::names;
 use crate::names::MANAGER;
@@ -68,6 +70,7 @@ impl ClusterController {
                 Ok(true)
             }
             Step::Invite { pool, is_talos } => self.invite(observed, pool, *is_talos).await,
+            Step::LetView => self.let_view(observed).await,
             Step::ClearContents => self.clear(observed, done).await,
             Step::Apply(object) => self.apply(observed, object).await,
             Step::Delete(kind, name) => self.delete(observed, *kind, name).await.map(|()| false),
@@ -83,14 +86,8 @@ impl ClusterController {
         let Ok(_turn) = self.clearing.try_acquire() else { return Ok(false) };
         let cleared =
             async { contents::clear(&contents::client(&kubeconfig.0, Some(contents::PATIENCE)).await?).await };
-        let left = match tokio::time::timeout(CLEARED_WITHIN, cleared).await {
-            Ok(Ok(left)) => left,
-            Ok(Err(failure)) => return Err(Failure { retry: Retry::Backoff, reason: "TenantUnreachable", ..failure }),
-            Err(_) => {
-                let message = "the cluster's own API does not answer";
-                return Err(Failure::new(Retry::Backoff, "TenantUnreachable", message));
-            }
-        };
+        let unreachable = |failure| Failure { reason: "TenantUnreachable", ..failure };
+        let left = answered(cleared).await.map_err(unreachable)?;
         done.contents_removed = left.is_empty();
         if !left.is_empty() {
             let evidence = left.into_iter().map(|what| format!("{what} is there")).collect();
@@ -98,6 +95,30 @@ impl ClusterController {
             done.blockers.push(waiting("ContentsRemoving", message, evidence));
         }
         Ok(done.contents_removed)
+    }
+
+    /// Lets those in who only look: the cluster knows what they may see first, and then they get the way there.
+    async fn let_view(&self, observed: &Observed) -> Result<bool, Failure> {
+        let Some(kubeconfig) = &observed.kubeconfig else { return Ok(false) };
+        let admitted = async { viewer::admit(&contents::client(&kubeconfig.0, Some(contents::PATIENCE)).await?).await };
+        answered(admitted).await?;
+        let unmade = |error: pki::PkiError| {
+            Failure::new(Retry::Backoff, "NoKeys", "the kubeconfig of viewers cannot be made").caused_by(error)
+        };
+        let Some(text) = viewer::kubeconfig(observed).map_err(unmade)? else { return Ok(false) };
+        let team = observed.team.as_ref().map(|team| team.name_any());
+        let secret = Secret {
+            metadata: ObjectMeta {
+                name: Some(butler_api::names::viewer_kubeconfig(&observed.name())),
+                namespace: Some(observed.internals()),
+                labels: Some(names::labels_of(&observed.cluster, team.as_deref())),
+                ..ObjectMeta::default()
+            },
+            type_: Some("Opaque".to_owned()),
+            data: Some([(VIEWER_CONF.to_owned(), ByteString(text.into_bytes()))].into()),
+            ..Secret::default()
+        };
+        self.write(&self.secrets, secret).await
     }
 
     /// Lets the machines of a pool join: the cluster knows their token first, and then they do.
@@ -114,13 +135,7 @@ impl ClusterController {
             let params = PatchParams::apply(MANAGER).force();
             secrets.patch(&token.name_any(), &params, &Patch::Apply(&token)).await.map_err(Failure::from)
         };
-        match tokio::time::timeout(CLEARED_WITHIN, written).await {
-            Ok(outcome) => drop(outcome.map_err(|failure| Failure { retry: Retry::Backoff, ..failure })?),
-            Err(_) => {
-                let message = "the cluster's own API does not answer";
-                return Err(Failure::new(Retry::Backoff, "TenantUnreachable", message));
-            }
-        }
+        answered(written).await?;
         let team = observed.team.as_ref().map(|team| team.name_any());
         let mut labels = names::labels_of(&observed.cluster, team.as_deref());
         labels.insert(CLUSTER_NAME.to_owned(), observed.name());
@@ -277,6 +292,14 @@ impl ClusterController {
             Some(object) => self.applier.delete(api, object).await,
             None => Ok(()),
         }
+    }
+}
+
+/// What a cluster's own API is asked for, if it answers in time.
+async fn answered<T>(asked: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    match tokio::time::timeout(CLEARED_WITHIN, asked).await {
+        Ok(outcome) => outcome.map_err(|failure| Failure { retry: Retry::Backoff, ..failure }),
+        Err(_) => Err(Failure::new(Retry::Backoff, "TenantUnreachable", "the cluster's own API does not answer")),
     }
 }
 

@@ -21,6 +21,7 @@ mod report;
 mod resolve;
 mod standalone;
 mod versions;
+mod viewer;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -57,7 +58,7 @@ pub use receipt::{REASON as RECEIPT_REASON, Receipt};
 pub use remaining::Remaining;
 pub use render::Object;
 pub use report::{Done, report};
-pub use resolve::{DEFAULT_VERSION, Sources, Wanted, provider_ref, resolve, team_name};
+pub use resolve::{DEFAULT_VERSION, Sources, Wanted, may_use, pinned_spec, provider_ref, resolve, team_name};
 
 use crate::names;
 use crate::names::MANAGER;

@@ -16,7 +16,7 @@ use super::phase::Facts;
 use super::remaining::{Remaining, remaining};
 use super::render::{self, Object};
 use super::resolve::{Wanted, resolve};
-use super::{deletion, health};
+use super::{deletion, health, viewer};
 use crate::blockers::{blocker, waiting};
 use crate::names;
 
@@ -36,6 +36,8 @@ pub enum Step {
         /// Whether its machines run Talos.
         is_talos: bool,
     },
+    /// Let those in who only look, and write their kubeconfig.
+    LetView,
     /// Stop Cluster API, or let it go on.
     Pause(bool),
     /// Remove the load balancers and volumes that were made inside the cluster.
@@ -150,9 +152,13 @@ pub fn plan(observed: &Observed) -> Plan {
         plan.steps.extend(objects.into_iter().map(|object| Step::Apply(Box::new(object))));
         let invited = invited(observed, &wanted);
         plan.steps.extend(superfluous(observed, &kept, &invited, plan.remaining.unasked.is_empty()));
-        for (pool, is_talos) in invited {
-            match invitation::due(observed, &pool) {
-                Due::Now => plan.steps.push(Step::Invite { pool, is_talos }),
+        let invited = invited.into_iter().map(|(pool, is_talos)| {
+            let due = invitation::due(observed, &pool);
+            (due, Step::Invite { pool, is_talos })
+        });
+        for (due, step) in invited.chain([(viewer::due(observed), Step::LetView)]) {
+            match due {
+                Due::Now => plan.steps.push(step),
                 Due::At(at) => plan.look_again = Some(plan.look_again.map_or(at, |known| known.min(at))),
                 Due::Unknown => {}
             }

@@ -136,7 +136,7 @@ impl Renderer<'_> {
         let time_servers = [
             Some(&self.wanted.spec.time_servers),
             network.map(|network| &network.time_servers),
-            platform.map(|platform| &platform.default_time_servers),
+            self.wanted.chosen.time_servers.as_ref(),
         ];
         let name_servers = network.map(|network| network.dns_servers.as_slice()).unwrap_or_default();
         Surroundings {

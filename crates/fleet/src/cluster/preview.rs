@@ -70,14 +70,17 @@ pub fn removal(observed: &Observed) -> Vec<Preview> {
     all.into_iter().flatten().map(|before| Preview { before: Some(before), after: None }).collect()
 }
 
-/// Reads once, through the API, what a pass would know.
-pub async fn look(client: &Client, cluster: TenantCluster) -> kube::Result<Observed> {
+/// Reads once, through the API, what a pass would know. Gives back beside it what the user may not see of it.
+pub async fn look(client: &Client, cluster: TenantCluster) -> kube::Result<(Observed, Vec<String>)> {
     let (name, namespace) = (cluster.name_any(), names::internals(&cluster));
     // One that is not there yet has no internals.
     let place = if cluster.uid().is_some() { namespace.as_str() } else { "" };
     let team = one(&Api::all(client.clone()), &team_name(&cluster)).await?;
     let platform = one(&Api::all(client.clone()), BUTLER_CONFIG).await?;
     let standalone: Option<Arc<KubeadmControlPlane>> = inside(client, place, &name).await?;
+    let mut unseen = Vec::new();
+    let secrets = seen(all(client, place).await, "Secrets below the cluster", &mut unseen)?;
+    let addons = seen(addons_of(client, &cluster).await, "addons", &mut unseen)?;
     let like_hosted = || standalone.as_deref().map(|plane| Arc::new(like_hosted(plane)));
     let mut observed = Observed {
         team,
@@ -95,9 +98,8 @@ pub async fn look(client: &Client, cluster: TenantCluster) -> kube::Result<Obser
         checks: all(client, place).await?,
         config_templates: all(client, place).await?,
         machine_templates: BTreeMap::new(),
-        // Not for everybody's eyes; who may not see them sees less of what would change.
-        secrets: all(client, place).await.unwrap_or_default(),
-        addons: addons_of(client, &cluster).await?,
+        secrets,
+        addons,
         network_pools: Vec::new(),
         allocations: Vec::new(),
         kubeconfig: None,
@@ -107,9 +109,9 @@ pub async fn look(client: &Client, cluster: TenantCluster) -> kube::Result<Obser
         now: Timestamp::now(),
         cluster: Arc::new(cluster),
     };
-    let Some(reference) = provider_ref(&observed.cluster, observed.sources()) else { return Ok(observed) };
+    let Some(reference) = provider_ref(&observed.cluster, observed.sources()) else { return Ok((observed, unseen)) };
     observed.provider = one(&Api::namespaced(client.clone(), &reference.namespace), &reference.name).await?;
-    let Some(provider) = observed.provider.clone() else { return Ok(observed) };
+    let Some(provider) = observed.provider.clone() else { return Ok((observed, unseen)) };
     if let Some(source) = providers::credentials_of(&provider) {
         let secrets: Api<Secret> = Api::namespaced(client.clone(), &source.secret.namespace);
         observed.credentials = one(&secrets, &source.secret.name).await?;
@@ -122,18 +124,25 @@ pub async fn look(client: &Client, cluster: TenantCluster) -> kube::Result<Obser
         observed.machine_templates =
             templates.into_iter().map(|object| (object.name_any(), Arc::new(object))).collect();
     }
-    Ok(observed)
+    Ok((observed, unseen))
 }
 
-/// The addons of a cluster, as far as the user may see them.
+/// What is not for everybody's eyes: who may not see it sees less of what would change, and is told.
+fn seen<T: Default>(answer: kube::Result<T>, what: &str, unseen: &mut Vec<String>) -> kube::Result<T> {
+    match answer {
+        Err(kube::Error::Api(status)) if [403, 404].contains(&status.code) => {
+            unseen.push(format!("{what} are left out: {}", status.message));
+            Ok(T::default())
+        }
+        answer => answer,
+    }
+}
+
+/// The addons of a cluster.
 async fn addons_of(client: &Client, cluster: &TenantCluster) -> kube::Result<Vec<Arc<TenantAddon>>> {
     let Some(namespace) = cluster.namespace() else { return Ok(Vec::new()) };
     let api: Api<TenantAddon> = Api::namespaced(client.clone(), &namespace);
-    let all = match api.list(&ListParams::default()).await {
-        Ok(list) => list.items,
-        Err(kube::Error::Api(status)) if [403, 404].contains(&status.code) => Vec::new(),
-        Err(error) => return Err(error),
-    };
+    let all = api.list(&ListParams::default()).await?.items;
     let own = all.into_iter().filter(|addon| addon.spec.cluster_ref.name == cluster.name_any());
     Ok(own.map(Arc::new).collect())
 }
@@ -231,5 +240,24 @@ fn projected(whole: &Value, wanted: &Value) -> Value {
             Value::Array(whole.iter().zip(wanted).map(|(whole, wanted)| projected(whole, wanted)).collect())
         }
         _ => whole.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn only_what_may_not_be_seen_is_left_out_and_that_is_said() {
+        for (code, expected) in
+            [(403, Some("addons are left out: no")), (404, Some("addons are left out: no")), (500, None)]
+        {
+            let mut unseen = Vec::new();
+            let status = Status { code, message: "no".into(), ..Status::default() };
+            let answer = seen::<Vec<u8>>(Err(kube::Error::Api(Box::new(status))), "addons", &mut unseen);
+            assert_eq!((answer.is_ok(), unseen.first().map(String::as_str)), (expected.is_some(), expected), "{code}");
+        }
     }
 }

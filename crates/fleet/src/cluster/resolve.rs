@@ -5,7 +5,9 @@ use butler_api::butler::provider_config::{ProviderConfig, ScopeType};
 use butler_api::butler::team::{ClusterDefaults, Team};
 use butler_api::butler::tenant_cluster::{Resolved, TenantCluster, TenantClusterSpec, Workers};
 use butler_api::names::{DEFAULT_TENANT_NAMESPACE, SYSTEM_NAMESPACE, labels};
-use butler_api::shared::{Blocker, BlockerOwner, ByteSize, CpuCount, MachineTemplate, NamespacedRef, NodeOs, OsType};
+use butler_api::shared::{
+    Blocker, BlockerOwner, ByteSize, CpuCount, MachineTemplate, NameRef, NamespacedRef, NodeOs, OsType,
+};
 use kernel::version::{UpgradeError, Version};
 use kube::ResourceExt;
 
@@ -33,7 +35,7 @@ pub struct Wanted {
     pub spec: TenantClusterSpec,
     /// The version.
     pub version: Version,
-    /// What was chosen for what the spec leaves out.
+    /// What was chosen for what the spec leaves out. What was chosen once stays.
     pub chosen: Resolved,
     /// Addons that every cluster of the team gets.
     pub default_addons: Vec<String>,
@@ -106,21 +108,21 @@ pub fn resolve(
         },
     };
     let (Some(version), Some(provider), true) = (version, provider, blockers.is_empty()) else { return Err(blockers) };
+    let mut chosen = pinned(cluster, defaults, sources);
     let mut spec = cluster.spec.clone();
     spec.kubernetes_version = Some(version.to_string());
     let beside_pools = !spec.worker_pools.is_empty();
-    fill(&mut spec.workers, &defaults, if beside_pools { 0 } else { defaults.worker_count.unwrap_or(DEFAULT_WORKERS) });
+    fill(&mut spec.workers, &chosen, beside_pools.then_some(0));
     for pool in &mut spec.worker_pools {
-        fill(&mut pool.workers, &defaults, DEFAULT_WORKERS);
+        fill(&mut pool.workers, &chosen, Some(DEFAULT_WORKERS));
     }
-    let chosen = Resolved {
-        kubernetes_version: Some(version.to_string()),
-        provider_config_ref: reference,
-        provider: Some(provider.spec.provider),
-        team: sources.team.map(ResourceExt::name_any),
-        load_balancer_addresses: spec.load_balancer_addresses(),
-    };
-    Ok(Wanted { spec, version, chosen, default_addons: defaults.default_addons })
+    chosen.kubernetes_version = Some(version.to_string());
+    chosen.provider_config_ref = reference;
+    chosen.provider = Some(provider.spec.provider);
+    chosen.team = sources.team.map(ResourceExt::name_any);
+    chosen.load_balancer_addresses = spec.load_balancer_addresses();
+    let default_addons = chosen.default_addons.clone().unwrap_or_default();
+    Ok(Wanted { spec, version, chosen, default_addons })
 }
 
 impl Wanted {
@@ -192,11 +194,15 @@ fn foreign_team(cluster: &TenantCluster, sources: Sources<'_>) -> Option<Blocker
     ))
 }
 
+/// Whether clusters of a team may be made on this provider.
+pub fn may_use(team: &str, provider: &ProviderConfig) -> bool {
+    let owner = provider.spec.scope.team_ref.as_ref().map(|team| team.name.as_str());
+    provider.spec.scope.type_ != ScopeType::Team || owner == Some(team)
+}
+
 /// Why the cluster may not be made on this provider.
 fn access(cluster: &TenantCluster, provider: &ProviderConfig) -> Option<Blocker> {
-    let owner = provider.spec.scope.team_ref.as_ref().map(|team| team.name.as_str());
-    let team = team_name(cluster);
-    if provider.spec.scope.type_ != ScopeType::Team || owner == Some(team.as_str()) {
+    if may_use(&team_name(cluster), provider) {
         return None;
     }
     Some(blocker(
@@ -207,19 +213,57 @@ fn access(cluster: &TenantCluster, provider: &ProviderConfig) -> Option<Blocker>
     ))
 }
 
-fn fill(workers: &mut Workers, defaults: &ClusterDefaults, replicas: i32) {
-    workers.replicas = Some(workers.replicas.unwrap_or(replicas));
-    let gibibytes = |amount: i32| ByteSize::Text(format!("{amount}Gi"));
-    let usual = providers::default_machine();
-    let template = workers.machine_template.get_or_insert_with(MachineTemplate::default);
+/// The spec with what was chosen for what it leaves out: applied again, it gives the same cluster whatever the defaults are.
+pub fn pinned_spec(cluster: &TenantCluster) -> TenantClusterSpec {
+    let mut spec = cluster.spec.clone();
+    let Some(chosen) = cluster.status.as_ref().and_then(|status| status.resolved.as_ref()) else { return spec };
+    let reference = chosen.provider_config_ref.clone();
+    let reference = reference.map(|found| NameRef { name: found.name, namespace: Some(found.namespace) });
+    spec.kubernetes_version = spec.kubernetes_version.or(chosen.kubernetes_version.clone());
+    spec.provider_config_ref = spec.provider_config_ref.or(reference);
+    if !spec.workers.is_empty() || spec.worker_pools.is_empty() {
+        let beside_pools = !spec.worker_pools.is_empty();
+        fill(&mut spec.workers, chosen, beside_pools.then_some(0));
+    }
+    for pool in &mut spec.worker_pools {
+        fill(&mut pool.workers, chosen, Some(DEFAULT_WORKERS));
+    }
+    spec
+}
+
+/// The defaults of workers, addons and time: those on record, else those of today.
+fn pinned(cluster: &TenantCluster, defaults: ClusterDefaults, sources: Sources<'_>) -> Resolved {
+    let mut chosen = cluster.status.as_ref().and_then(|status| status.resolved.clone()).unwrap_or_default();
+    chosen.worker_count.get_or_insert(defaults.worker_count.unwrap_or(DEFAULT_WORKERS));
+    chosen.machine_template.get_or_insert_with(|| {
+        let gibibytes = |amount: i32| ByteSize::Text(format!("{amount}Gi"));
+        let usual = providers::default_machine();
+        MachineTemplate {
+            cpu: defaults.worker_cpu.map(|cpu| CpuCount::Int(cpu.into())).or(usual.cpu),
+            memory: defaults.worker_memory_gi.map(gibibytes).or(usual.memory),
+            disk_size: defaults.worker_disk_gi.map(gibibytes).or(usual.disk_size),
+            os: Some(NodeOs { type_: Some(OsType::Rocky), ..NodeOs::default() }),
+        }
+    });
+    chosen.default_addons.get_or_insert(defaults.default_addons);
+    let platform = || sources.platform.map(|platform| platform.spec.default_time_servers.clone());
+    chosen.time_servers.get_or_insert_with(|| platform().unwrap_or_default());
+    chosen
+}
+
+fn fill(workers: &mut Workers, chosen: &Resolved, replicas: Option<i32>) {
+    workers.replicas = workers.replicas.or(replicas).or(chosen.worker_count);
+    let usual = chosen.machine_template.clone().unwrap_or_default();
+    let template = workers.machine_template.get_or_insert_default();
     let own = std::mem::take(template);
+    let mut os = own.os.unwrap_or_default();
+    os.type_ = os.type_.or(usual.os.and_then(|os| os.type_));
     *template = MachineTemplate {
-        cpu: own.cpu.or(defaults.worker_cpu.map(|cpu| CpuCount::Int(cpu.into()))).or(usual.cpu),
-        memory: own.memory.or(defaults.worker_memory_gi.map(gibibytes)).or(usual.memory),
-        disk_size: own.disk_size.or(defaults.worker_disk_gi.map(gibibytes)).or(usual.disk_size),
-        os: own.os,
+        cpu: own.cpu.or(usual.cpu),
+        memory: own.memory.or(usual.memory),
+        disk_size: own.disk_size.or(usual.disk_size),
+        os: Some(os),
     };
-    template.os.get_or_insert_with(NodeOs::default).type_.get_or_insert(OsType::Rocky);
 }
 
 #[cfg(test)]
@@ -308,17 +352,29 @@ mod tests {
 
     #[test]
     fn what_was_chosen_once_stays() {
-        let mut cluster = cluster(json!({}));
-        let chosen = NamespacedRef { name: "first".into(), namespace: "butler-system".into() };
-        cluster.status.get_or_insert_default().resolved = Some(Resolved {
-            kubernetes_version: Some("v1.31.0".into()),
-            provider_config_ref: Some(chosen.clone()),
-            ..Resolved::default()
-        });
-        let platform = platform(json!({"defaultKubernetesVersion": "v1.34.0"}));
-        let sources = Sources { team: None, platform: Some(&platform) };
+        let at_first = team(json!({"providerConfigRef": {"name": "first"}, "clusterDefaults": {
+            "kubernetesVersion": "v1.31.0", "workerCount": 2, "workerCPU": 2, "defaultAddons": ["cert-manager"]}}));
+        let later = team(json!({"providerConfigRef": {"name": "second"}, "clusterDefaults": {
+            "kubernetesVersion": "v1.34.0", "workerCount": 9, "workerCPU": 16, "workerMemoryGi": 64, "defaultAddons": ["x"]}}));
+        let clock = |server: &str| platform(json!({"defaultTimeServers": [server]}));
+        let (clock_at_first, clock_later) = (clock("a.example.org"), clock("b.example.org"));
         let local = provider(json!({"provider": "local"}));
-        let wanted = resolve(&cluster, sources, Some(&local)).unwrap();
-        assert_eq!((wanted.version.to_string().as_str(), wanted.chosen.provider_config_ref), ("v1.31.0", Some(chosen)));
+        let mut cluster = cluster(json!({}));
+        let sources = Sources { team: Some(&at_first), platform: Some(&clock_at_first) };
+        let made = resolve(&cluster, sources, Some(&local)).unwrap();
+        cluster.status.get_or_insert_default().resolved = Some(made.chosen.clone());
+        let sources = Sources { team: Some(&later), platform: Some(&clock_later) };
+        assert_eq!(resolve(&cluster, sources, Some(&local)).unwrap(), made);
+        // What the spec says wins all the same.
+        cluster.spec.workers.replicas = Some(3);
+        cluster.spec.workers.machine_template =
+            Some(MachineTemplate { cpu: Some(CpuCount::Int(8)), ..MachineTemplate::default() });
+        let kept = pinned_spec(&cluster);
+        assert_eq!((kept.kubernetes_version.as_deref(), kept.workers.replicas), (Some("v1.31.0"), Some(3)));
+        assert_eq!(kept.provider_config_ref.map(|reference| reference.name).as_deref(), Some("first"));
+        let changed = resolve(&cluster, sources, Some(&local)).unwrap();
+        let machine = changed.spec.workers.machine_template.unwrap();
+        assert_eq!((changed.spec.workers.replicas, machine.cpu), (Some(3), Some(CpuCount::Int(8))));
+        assert_eq!((machine.memory, changed.chosen), (Some(ByteSize::from_gibibytes(8)), made.chosen));
     }
 }

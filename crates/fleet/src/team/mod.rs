@@ -6,12 +6,13 @@ mod quota;
 mod report;
 mod roles;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use butler_api::butler::tenant_cluster::Resolved;
 use butler_api::butler::{ButlerConfig, ProviderConfig, Team, TenantCluster, TenantClusterSpec};
 use butler_api::names::finalizers::TEAM;
-use butler_api::names::{BUTLER_CONFIG, annotations, labels};
+use butler_api::names::{BUTLER_CONFIG, SYSTEM_NAMESPACE, annotations, labels};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::api::{Patch, PatchParams};
@@ -27,7 +28,7 @@ pub use quota::{Usage, usage};
 pub use report::report;
 pub use roles::role_name;
 
-use crate::cluster::{Sources, provider_ref, resolve, team_name};
+use crate::cluster::{Sources, may_use, provider_ref, resolve, team_name};
 use crate::names::MANAGER;
 use crate::time::now;
 
@@ -77,10 +78,15 @@ impl TeamController {
         self.namespaces.queue_mapped(queue, move |namespace| {
             Some(Key::cluster(namespace.name_any())).filter(|key| teams.get(key).is_some())
         });
-        self.roles
-            .queue_mapped(queue, |role| is_ours(role).then(|| Key::cluster(role.namespace().unwrap_or_default())));
-        self.bindings.queue_mapped(queue, |binding| {
-            is_ours(binding).then(|| Key::cluster(binding.namespace().unwrap_or_default()))
+        self.roles.queue_mapped(queue, |role| team_of(role).map(Key::cluster));
+        self.bindings.queue_mapped(queue, |binding| team_of(binding).map(Key::cluster));
+        // Who may use an infrastructure may look at it.
+        let (teams, waiting) = (self.teams.clone(), queue.clone());
+        self.providers.on_change(move |before, after| {
+            let scope = |provider: &Arc<ProviderConfig>| provider.spec.scope.clone();
+            if before.map(scope) != after.map(scope) {
+                teams.all().iter().for_each(|team| waiting.add(Key::of(&**team)));
+            }
         });
         let waiting = queue.clone();
         self.clusters.on_change(move |before, after| {
@@ -110,12 +116,19 @@ impl TeamController {
         Some(Observed {
             clusters: clusters.iter().map(complete).collect(),
             namespace: self.namespaces.get(key),
-            roles: self.roles.in_namespace(&key.name).into_iter().filter(|role| is_ours(&**role)).collect(),
-            bindings: self.bindings.in_namespace(&key.name).into_iter().filter(|one| is_ours(&**one)).collect(),
+            roles: own(&self.roles, &key.name),
+            bindings: own(&self.bindings, &key.name),
+            providers: self.usable(&key.name),
             platform,
             team,
             now: now(&self.clock),
         })
+    }
+
+    /// The infrastructures of the platform that a team may use.
+    fn usable(&self, team: &str) -> BTreeSet<String> {
+        let all = self.providers.in_namespace(SYSTEM_NAMESPACE);
+        all.iter().filter(|provider| may_use(team, provider)).map(|provider| provider.name_any()).collect()
     }
 
     /// Does one step. Says whether a copy knows of it already.
@@ -209,6 +222,19 @@ fn what_counts(cluster: &Arc<TenantCluster>) -> (&TenantClusterSpec, Option<&Res
     (&cluster.spec, cluster.status.as_ref().and_then(|status| status.resolved.as_ref()))
 }
 
-fn is_ours<K: Resource>(object: &K) -> bool {
-    object.labels().get(labels::TEAM).is_some_and(|team| Some(team) == object.namespace().as_ref())
+/// The team's objects of a kind, in its namespace and beside the infrastructures.
+fn own<K: Resource<DynamicType = ()> + Clone + 'static>(objects: &Watched<K>, team: &str) -> Vec<Arc<K>> {
+    let mut own = objects.in_namespace(team);
+    own.extend(objects.get(&Key::new(SYSTEM_NAMESPACE, roles::providers_name(team))));
+    own.retain(|object| team_of(&**object).as_deref() == Some(team));
+    own
+}
+
+/// The team that a Role or a RoleBinding was made for.
+fn team_of<K: Resource>(object: &K) -> Option<String> {
+    let team = object.labels().get(labels::TEAM)?;
+    let namespace = object.namespace()?;
+    let is_ours =
+        namespace == *team || namespace == SYSTEM_NAMESPACE && object.name_any() == roles::providers_name(team);
+    is_ours.then(|| team.clone())
 }

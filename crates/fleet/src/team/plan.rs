@@ -25,10 +25,12 @@ pub struct Observed {
     pub platform: Option<Arc<ButlerConfig>>,
     /// The namespace of its name.
     pub namespace: Option<Arc<Namespace>>,
-    /// Roles in it that are the team's.
+    /// Roles that are the team's: in its namespace, and the one beside the infrastructures.
     pub roles: Vec<Arc<Role>>,
-    /// Bindings in it that are the team's.
+    /// Bindings that are the team's, in the same places.
     pub bindings: Vec<Arc<RoleBinding>>,
+    /// Infrastructures of the platform that it may use, by name.
+    pub providers: BTreeSet<String>,
     /// Its clusters, their gaps filled.
     pub clusters: Vec<(Key, TenantClusterSpec)>,
     /// The time.
@@ -95,8 +97,25 @@ pub fn plan(observed: &Observed) -> Plan {
             plan.steps.push(Step::Role(Box::new(roles::role(team, *role, clusters.iter().copied()))));
             plan.steps.push(Step::Binding(Box::new(roles::binding(team, *role))));
         }
+        // A rule that names nothing would grant everything.
+        if observed.providers.is_empty() {
+            plan.steps.extend(blinded(observed));
+        } else {
+            plan.steps.push(Step::Role(Box::new(roles::providers_role(team, &observed.providers))));
+            plan.steps.push(Step::Binding(Box::new(roles::providers_binding(team))));
+        }
     }
     plan
+}
+
+/// Takes back what is not in the team's namespace.
+fn blinded(observed: &Observed) -> impl Iterator<Item = Step> {
+    let name = observed.team.name_any();
+    let elsewhere = move |namespace: Option<String>| namespace.as_ref() != Some(&name);
+    let bindings = observed.bindings.iter().filter(|binding| elsewhere(binding.namespace())).cloned();
+    let bindings: Vec<Step> = bindings.map(Step::DropBinding).collect();
+    let roles = observed.roles.iter().filter(|role| elsewhere(role.namespace())).cloned().map(Step::DropRole);
+    bindings.into_iter().chain(roles.collect::<Vec<_>>())
 }
 
 /// Backwards, each step seen done before the next: clusters by those who own them, then what the team was given.
@@ -107,6 +126,7 @@ fn farewell(observed: &Observed) -> Plan {
         return plan;
     }
     let name = observed.team.name_any();
+    plan.steps.extend(blinded(observed));
     match observed.namespace.as_ref().map(|namespace| (namespace, owner(namespace, &name))) {
         Some((namespace, Owner::Team)) => {
             if namespace.metadata.deletion_timestamp.is_none() {
@@ -115,8 +135,11 @@ fn farewell(observed: &Observed) -> Plan {
             plan.blockers.push(namespace_leaves(&name));
         }
         Some((namespace, Owner::Adopted)) => {
-            plan.steps.extend(observed.bindings.iter().cloned().map(Step::DropBinding));
-            plan.steps.extend(observed.roles.iter().cloned().map(Step::DropRole));
+            let here = |namespace: Option<String>| namespace.as_ref() == Some(&name);
+            let bindings = observed.bindings.iter().filter(|binding| here(binding.namespace())).cloned();
+            plan.steps.extend(bindings.map(Step::DropBinding));
+            let roles = observed.roles.iter().filter(|role| here(role.namespace())).cloned();
+            plan.steps.extend(roles.map(Step::DropRole));
             plan.steps.push(Step::Disown(Arc::clone(namespace)));
         }
         Some((_, Owner::Nobody | Owner::Another(_))) | None => plan.steps.push(Step::Release),

@@ -1,11 +1,13 @@
-//! Who may do what in the namespace of a team.
+//! Who may do what in the namespace of a team, and which infrastructures its members may look at.
 //!
 //! One Role and one RoleBinding per role: a binding's role never changes, so a member who gets another role moves from one
 //! list of subjects to another.
 
+use std::collections::BTreeSet;
+
 use butler_api::butler::Team;
 use butler_api::butler::team::{Access, TeamRole};
-use butler_api::names::{GROUP, labels};
+use butler_api::names::{GROUP, SYSTEM_NAMESPACE, labels};
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
@@ -31,6 +33,39 @@ pub(super) fn binding(team: &Team, role: TeamRole) -> RoleBinding {
         role_ref: RoleRef { api_group: RBAC.to_owned(), kind: "Role".to_owned(), name: role_name(role) },
         subjects: Some(subjects(team, role)),
     }
+}
+
+/// Name of the Role and of the RoleBinding, beside the ProviderConfigs of the platform, by which a team sees its own.
+pub(super) fn providers_name(team: &str) -> String {
+    format!("butler-team-{team}-providers")
+}
+
+/// Lets members look at the infrastructures that the team may use, each by its name. Their credentials are Secrets, which
+/// this says nothing of.
+pub(super) fn providers_role(team: &Team, providers: &BTreeSet<String>) -> Role {
+    let named = providers.iter().cloned().collect();
+    let rule = PolicyRule { resource_names: Some(named), ..rule(GROUP, &["providerconfigs"], &["get"]) };
+    Role { metadata: beside_providers(team), rules: Some(vec![rule]) }
+}
+
+pub(super) fn providers_binding(team: &Team) -> RoleBinding {
+    let mut members: Vec<Subject> = Vec::new();
+    for member in TeamRole::ALL.iter().flat_map(|role| subjects(team, *role)) {
+        if !members.contains(&member) {
+            members.push(member);
+        }
+    }
+    let name = providers_name(&team.name_any());
+    RoleBinding {
+        metadata: beside_providers(team),
+        role_ref: RoleRef { api_group: RBAC.to_owned(), kind: "Role".to_owned(), name },
+        subjects: Some(members),
+    }
+}
+
+fn beside_providers(team: &Team) -> ObjectMeta {
+    let (name, namespace) = (Some(providers_name(&team.name_any())), Some(SYSTEM_NAMESPACE.to_owned()));
+    ObjectMeta { name, namespace, ..metadata(team, TeamRole::Viewer) }
 }
 
 /// Groups that count only when they come from one identity provider: RBAC knows groups by name alone, so it lets none of

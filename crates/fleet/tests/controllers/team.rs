@@ -1,7 +1,7 @@
 //! Teams.
 
 use butler_api::butler::team::{QuotaStatus, TeamPhase};
-use butler_api::butler::{Team, TenantCluster};
+use butler_api::butler::{ProviderConfig, Team, TenantCluster};
 use butler_api::names::labels;
 use fleet::team::TeamController;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
@@ -129,4 +129,42 @@ async fn a_namespace_that_was_there_is_taken_over_and_left_again() {
     assert_eq!((left.labels().get("kept").map(String::as_str), left.labels().get(labels::TEAM)), (Some("yes"), None));
     let bindings: Api<RoleBinding> = world.within("old");
     assert!(bindings.list(&ListParams::default()).await.unwrap().items.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_see_the_infrastructures_that_their_team_may_use_and_no_others() {
+    let mut world = World::new().await;
+    let teams: Api<Team> = world.all();
+    let providers: Api<ProviderConfig> = world.within("butler-system");
+    world.start(TeamController::run);
+    let of = |team: &str| json!({"provider": "local", "scope": {"type": "team", "teamRef": {"name": team}}});
+    let all = [("shared", json!({"provider": "local"})), ("mine", of("payments")), ("theirs", of("others"))];
+    for (name, spec) in all {
+        create(&providers, butler("ProviderConfig", name, spec)).await;
+    }
+    create(&teams, butler("Team", "payments", json!({"access": {"users": [{"name": "vi@example.com"}]}}))).await;
+    until(&teams, "payments", "ready", is(TeamPhase::Ready)).await;
+    let roles: Api<Role> = world.within("butler-system");
+    let named = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        move |role: &Role| role.rules.as_ref().unwrap()[0].resource_names.as_ref() == Some(&names)
+    };
+    let role = "butler-team-payments-providers";
+    until(&roles, role, "told of two", named(&["mine", "shared"])).await;
+    let client = world.client_of("vi@example.com", "nobody");
+    let seen: Api<ProviderConfig> = Api::namespaced(client.clone(), "butler-system");
+    for (name, may) in [("shared", true), ("mine", true), ("theirs", false)] {
+        assert_eq!(seen.get(name).await.is_ok(), may, "{name}");
+    }
+    assert!(seen.list(&ListParams::default()).await.is_err());
+    let secrets: Api<Secret> = Api::namespaced(client, "butler-system");
+    assert!(secrets.get("anything").await.is_err_and(|error| error.to_string().contains("forbidden")));
+
+    patch(&providers, "mine", json!({"spec": {"scope": {"teamRef": {"name": "others"}}}})).await;
+    until(&roles, role, "told of one", named(&["shared"])).await;
+    delete(&teams, "payments").await;
+    until_gone(&teams, "payments").await;
+    assert!(roles.get_opt(role).await.unwrap().is_none());
+    let bindings: Api<RoleBinding> = world.within("butler-system");
+    assert!(bindings.get_opt(role).await.unwrap().is_none());
 }

@@ -212,6 +212,7 @@ impl World {
             }
             Step::Apply(object) => self.apply(object, observed),
             Step::Invite { pool, .. } => panic!("Cluster API's own provider invites the machines of {pool}"),
+            Step::LetView => panic!("Steward makes the kubeconfigs of hosted control planes"),
             Step::Delete(kind, name) => self.delete(*kind, name),
         }
     }

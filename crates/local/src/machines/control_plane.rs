@@ -3,17 +3,20 @@
 //! All machines of a control plane share one store, as they would share an etcd. It answers as long as one of them runs,
 //! and its data goes with the cluster.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
 
 use capi::core::Cluster;
 use jiff::{SignedDuration, Timestamp};
 use kapi::{Api, Identity, Options, Peer, Plane, Security, User};
+use kernel::version::Version;
 use kube::{Client, ResourceExt};
 use parking_lot::Mutex;
 use pki::{Authority, ClusterPki, SystemKeys};
 use runtime::{Clock, Failure, Key, Retry};
+use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use super::bootstrap_data::Carried;
@@ -23,6 +26,8 @@ use crate::workloads::NOTHING_TO_DO;
 
 /// Made anew at every start.
 const LEAF_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 365);
+/// Below those that a kernel gives out by itself: what a cluster was given is free when this process starts again.
+const PORTS: std::ops::Range<u16> = 20_000..30_000;
 /// Nobody outside of this machine is to reach it.
 const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
@@ -41,40 +46,67 @@ pub(super) struct ControlPlanes {
     clock: Clock,
     /// Addresses that were given and are not served yet, by port.
     reserved: Mutex<HashMap<u16, TcpListener>>,
-    running: tokio::sync::Mutex<HashMap<Key, Running>>,
+    running: Mutex<HashMap<Key, Slot>>,
 }
+
+/// The control plane of one cluster, if it runs. Whoever begins or ends it keeps no other cluster waiting.
+type Slot = Arc<tokio::sync::Mutex<Option<Running>>>;
 
 /// One control plane. It ends when this is dropped.
 struct Running {
-    /// The machines that carry it.
-    machines: BTreeSet<String>,
-    tasks: [AbortHandle; 2],
-    plane: Plane,
-    api: Api,
+    cluster: Cluster,
+    keys: ClusterPki,
+    /// The versions of the machines that carry it, by their names.
+    machines: BTreeMap<String, String>,
+    /// What front ends listen on, one after the other.
+    listener: TcpListener,
+    front: Option<Front>,
 }
 
-impl Drop for Running {
+impl Running {
+    /// The version it answers with: that of the oldest machine, as everybody else has to fit to it.
+    fn version(&self) -> String {
+        let versions = self.machines.values().filter_map(|text| text.parse::<Version>().ok());
+        versions.min().map_or_else(|| Options::default().version, |version| version.to_string())
+    }
+}
+
+/// What answers for a control plane. When this is dropped it takes no connection more, and ends those it has.
+struct Front {
+    version: String,
+    controllers: AbortHandle,
+    _serves: oneshot::Sender<()>,
+}
+
+impl Drop for Front {
     fn drop(&mut self) {
-        self.tasks.iter().for_each(AbortHandle::abort);
-        self.plane.close(&self.api);
+        self.controllers.abort();
     }
 }
 
 impl ControlPlanes {
     pub(super) fn new(hosts: Option<Hosts>, clock: Clock) -> Self {
-        Self { hosts, clock, reserved: Mutex::default(), running: tokio::sync::Mutex::default() }
+        Self { hosts, clock, reserved: Mutex::default(), running: Mutex::default() }
     }
 
-    /// An address for a control plane, which nobody else gets; nothing where no machine can carry one.
-    pub(super) fn reserve(&self) -> Result<Option<(String, u16)>, Failure> {
+    /// Whether machines can carry control planes here.
+    pub(super) fn can_be_carried(&self) -> bool {
+        self.hosts.is_some()
+    }
+
+    /// An address for the control plane of the cluster with this uid, which nobody else gets; nothing where no machine can
+    /// carry one.
+    pub(super) fn reserve(&self, uid: &str) -> Result<Option<(String, u16)>, Failure> {
         if self.hosts.is_none() {
             return Ok(None);
         }
-        let none = |error: std::io::Error| {
-            Failure::new(Retry::Backoff, "NoAddress", "there is no port for a control plane").caused_by(error)
-        };
-        let listener = TcpListener::bind((HOST, 0)).map_err(none)?;
-        let port = listener.local_addr().map_err(none)?.port();
+        let mut hasher = DefaultHasher::new();
+        uid.hash(&mut hasher);
+        let first = usize::try_from(hasher.finish() % u64::from(u16::MAX)).unwrap_or(0) % PORTS.len();
+        let mut ports = PORTS.cycle().skip(first).take(PORTS.len());
+        let free = ports.find_map(|port| TcpListener::bind((HOST, port)).ok().map(|found| (port, found)));
+        let none = || Failure::new(Retry::Backoff, "NoAddress", "there is no port for a control plane");
+        let (port, listener) = free.ok_or_else(none)?;
         self.reserved.lock().insert(port, listener);
         Ok(Some((HOST.to_string(), port)))
     }
@@ -92,47 +124,68 @@ impl ControlPlanes {
         carried: &Carried,
         version: &str,
     ) -> Result<(), Failure> {
-        let mut running = self.running.lock().await;
-        let key = Key::of(cluster);
-        if let Some(known) = running.get_mut(&key) {
-            known.machines.insert(machine.to_owned());
-            return Ok(());
-        }
-        let mut begun = self.begin(cluster, carried, version).await?;
-        begun.machines.insert(machine.to_owned());
-        running.insert(key, begun);
-        Ok(())
+        let slot = self.slot(&Key::of(cluster));
+        let mut running = slot.lock().await;
+        let mut known = match running.take() {
+            Some(known) => known,
+            None => self.begin(cluster, carried)?,
+        };
+        known.machines.insert(machine.to_owned(), version.to_owned());
+        self.follow(running.insert(known)).await
     }
 
-    async fn begin(&self, cluster: &Cluster, carried: &Carried, version: &str) -> Result<Running, Failure> {
-        let hosts = self.hosts.clone().ok_or_else(|| failed("no machine can carry a control plane here"))?;
+    fn slot(&self, cluster: &Key) -> Slot {
+        Arc::clone(self.running.lock().entry(cluster.clone()).or_default())
+    }
+
+    fn begin(&self, cluster: &Cluster, carried: &Carried) -> Result<Running, Failure> {
         let endpoint = cluster.spec.control_plane_endpoint.clone().unwrap_or_default();
         let port = u16::try_from(endpoint.port).map_err(|_| failed("the cluster's endpoint has no port"))?;
         let keys = carried.keys().ok_or_else(|| failed("the machine boots without the keys of its cluster"))?;
         let keys = ClusterPki::from_pem(&keys).map_err(|error| failed("the keys are damaged").caused_by(error))?;
-        let identity = identity(&keys, &endpoint.host, (self.clock)())?;
-        let options = self.options(&keys, cluster, port, version)?;
         let listener = self.listener(port)?;
+        Ok(Running { cluster: cluster.clone(), keys, machines: BTreeMap::new(), listener, front: None })
+    }
+
+    /// Lets the version of its machines answer. Who answered before goes when the next one is there.
+    async fn follow(&self, running: &mut Running) -> Result<(), Failure> {
+        let version = running.version();
+        if running.front.as_ref().is_none_or(|front| front.version != version) {
+            running.front = Some(self.front(running, version).await?);
+        }
+        Ok(())
+    }
+
+    async fn front(&self, running: &Running, version: String) -> Result<Front, Failure> {
+        let hosts = self.hosts.clone().ok_or_else(|| failed("no machine can carry a control plane here"))?;
+        let Running { cluster, keys, listener, .. } = running;
+        let endpoint = cluster.spec.control_plane_endpoint.clone().unwrap_or_default();
+        let identity = identity(keys, &endpoint.host, (self.clock)())?;
+        let port = listener.local_addr().map_err(unheard)?.port();
+        let options = self.options(keys, cluster, port, &version)?;
+        let listener = tokio::net::TcpListener::from_std(listener.try_clone().map_err(unheard)?).map_err(unheard)?;
         let api = hosts.plane.api(&name(&cluster.uid().unwrap_or_default()), options).await;
         let api = api.map_err(|error| failed("the API cannot be opened").caused_by(error))?;
         let client = administrator(&api);
-        let (served, stop) = (api.clone(), std::future::pending());
-        let serving = tokio::spawn(async move {
-            if let Err(error) = kapi::serve(served, listener, &identity, stop).await {
+        let server = format!("https://{}:{port}", endpoint.host);
+        let (serves, stopped) = oneshot::channel::<()>();
+        let (served, plane) = (api.clone(), hosts.plane);
+        tokio::spawn(async move {
+            let stop = async { drop(stopped.await) };
+            if let Err(error) = kapi::serve(served.clone(), listener, &identity, stop).await {
                 tracing::warn!(%error, "a control plane ended");
             }
+            plane.close(&served);
         });
-        let (beside, start, manager) = (api.clone(), Arc::clone(&hosts.controllers), client.clone());
+        let (start, manager) = (Arc::clone(&hosts.controllers), client.clone());
         let controllers = tokio::spawn(async move {
-            beside.outgrown(&NOTHING_TO_DO).await;
+            api.outgrown(&NOTHING_TO_DO).await;
             let _controllers = start(ControllerRole::ControllerManager, manager);
             std::future::pending::<()>().await;
         });
-        let tasks = [serving.abort_handle(), controllers.abort_handle()];
-        let running = Running { machines: BTreeSet::new(), tasks, plane: hosts.plane, api };
-        let server = format!("https://{}:{port}", endpoint.host);
+        let front = Front { version, controllers: controllers.abort_handle(), _serves: serves };
         kubeadm::complete(&client, &server, &keys.cluster_ca.pem()).await?;
-        Ok(running)
+        Ok(front)
     }
 
     fn options(&self, keys: &ClusterPki, cluster: &Cluster, port: u16, version: &str) -> Result<Options, Failure> {
@@ -157,29 +210,35 @@ impl ControlPlanes {
         Ok(Options { advertised_port: port, service_cidr, version, security, clock, ..Options::default() })
     }
 
-    fn listener(&self, port: u16) -> Result<tokio::net::TcpListener, Failure> {
-        let taken = |error: std::io::Error| failed("the cluster's address cannot be listened on").caused_by(error);
+    fn listener(&self, port: u16) -> Result<TcpListener, Failure> {
         let reserved = self.reserved.lock().remove(&port);
-        let listener = reserved.map_or_else(|| TcpListener::bind((HOST, port)), Ok).map_err(taken)?;
-        listener.set_nonblocking(true).map_err(taken)?;
-        tokio::net::TcpListener::from_std(listener).map_err(taken)
+        let listener = reserved.map_or_else(|| TcpListener::bind((HOST, port)), Ok).map_err(unheard)?;
+        listener.set_nonblocking(true).map_err(unheard)?;
+        Ok(listener)
     }
 
     /// Ends a machine's part in the control plane of its cluster.
     pub(super) async fn stop(&self, cluster: &Key, machine: &str) {
-        let mut running = self.running.lock().await;
-        if let Some(known) = running.get_mut(cluster) {
+        let slot = self.slot(cluster);
+        let mut running = slot.lock().await;
+        if let Some(known) = running.as_mut() {
             known.machines.remove(machine);
-            if known.machines.is_empty() {
-                running.remove(cluster);
-            }
+        }
+        running.take_if(|known| known.machines.is_empty());
+        if let Some(known) = running.as_mut()
+            && let Err(failure) = self.follow(known).await
+        {
+            // The next pass over a machine that is left tries again.
+            tracing::warn!(%cluster, error = %failure.chain(), "a control plane keeps its former version");
         }
     }
 
     /// Removes all data of a cluster that goes.
     pub(super) async fn forget(&self, cluster: &Key, uid: &str) -> Result<(), Failure> {
         let Some(hosts) = &self.hosts else { return Ok(()) };
-        self.running.lock().await.remove(cluster);
+        let slot = self.slot(cluster);
+        slot.lock().await.take();
+        self.running.lock().remove(cluster);
         let gone = hosts.plane.destroy(&name(uid)).await;
         gone.map_err(|error| failed("the data of the control plane cannot be removed").caused_by(error))
     }
@@ -201,6 +260,10 @@ fn administrator(api: &Api) -> Client {
     let groups = ["system:masters", "system:authenticated"].map(str::to_owned).into();
     let user = User { name: "system:kube-controller-manager".to_owned(), groups, ..User::default() };
     Client::new(api.service_for(Peer { user: Some(user), ..Peer::default() }), "default")
+}
+
+fn unheard(error: std::io::Error) -> Failure {
+    failed("the cluster's address cannot be listened on").caused_by(error)
 }
 
 fn failed(message: &str) -> Failure {

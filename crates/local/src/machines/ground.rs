@@ -18,6 +18,10 @@ use crate::cluster_api::world::{held, is_held, is_leaving, is_paused, released};
 use crate::controller::Controller;
 use crate::objects::Objects;
 
+/// Said of a control plane on machines where these carry none.
+const UNSUPPORTED: &str = "machines here carry no control plane while control planes are real programs: delete this cluster \
+    and make it with spec.controlPlane.type hosted, or run `butler up` without --real";
+
 /// The controller of one kind of infrastructure of clusters.
 pub(super) struct Grounds<K> {
     objects: Objects<K>,
@@ -67,7 +71,7 @@ impl<K: ClusterKind> Reconcile for Grounds<K> {
         // Machines that carry their control plane are found by an address of the data centre.
         if carries_itself
             && endpoint(&*object).is_none()
-            && let Some((host, port)) = self.planes.reserve()?
+            && let Some((host, port)) = self.planes.reserve(&object.uid().unwrap_or_default())?
         {
             let change = json!({"spec": {"controlPlaneEndpoint": {"host": host, "port": port}}});
             let changed = self.objects.patch(&object, change).await;
@@ -75,8 +79,11 @@ impl<K: ClusterKind> Reconcile for Grounds<K> {
         }
         let mut told = K::clone(&object);
         let status = told.status_mut().get_or_insert_default();
-        status.ready = true;
-        status.initialization = Some(Provisioned { provisioned: true });
+        let is_possible = !carries_itself || self.planes.can_be_carried();
+        status.ready = is_possible;
+        status.initialization = Some(Provisioned { provisioned: is_possible });
+        status.failure_reason = (!is_possible).then(|| "Unsupported".to_owned());
+        status.failure_message = (!is_possible).then(|| UNSUPPORTED.to_owned());
         if told != *object {
             self.objects.report(&told).await?;
         }

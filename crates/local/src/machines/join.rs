@@ -12,26 +12,22 @@ use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Precon
 use kube::config::{AuthInfo, Kubeconfig};
 use kube::{Api, Client, Config};
 use pki::{Certificate, KeySource, SigningRequest, Subject, SystemKeys};
-use runtime::{Failure, Retry};
+use runtime::{Failure, Patience, Retry};
 use serde_json::json;
 
 use super::bootstrap_data::{Carried, Join};
 use super::node::{self, NodeShape};
 
-/// A tenant that does not take a connection in this time is not there.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// As long as it takes to register one Node.
 const BEGINNING: SignedDuration = SignedDuration::from_mins(10);
-/// A Node is removed in milliseconds where somebody answers.
-const LEFT_WITHIN: Duration = Duration::from_secs(5);
 /// A request that nobody has signed by then is made again later.
 const SIGNED_WITHIN: Duration = Duration::from_secs(20);
 
 /// Joins: the Node is there when this is done. Can be repeated at any time.
-pub(super) async fn join(way: &Join, shape: &NodeShape, now: Timestamp) -> Result<(), Failure> {
-    let authorities = discover(way).await?;
-    let bootstrap =
-        client(way, &authorities, AuthInfo { token: Some(way.token.clone().into()), ..AuthInfo::default() })?;
+pub(super) async fn join(way: &Join, shape: &NodeShape, now: Timestamp, patience: &Patience) -> Result<(), Failure> {
+    let authorities = discover(way, patience).await?;
+    let token = AuthInfo { token: Some(way.token.clone().into()), ..AuthInfo::default() };
+    let bootstrap = client(way, &authorities, token, patience)?;
     let key = SystemKeys.new_key().map_err(|error| failed("no key can be made").caused_by(error))?;
     let subject = Subject::named(format!("system:node:{}", shape.name)).organization("system:nodes");
     let request =
@@ -42,7 +38,7 @@ pub(super) async fn join(way: &Join, shape: &NodeShape, now: Timestamp) -> Resul
         client_key_data: Some(STANDARD.encode(key.pem().expose()).into()),
         ..AuthInfo::default()
     };
-    register(&client(way, &authorities, own)?, shape, now).await
+    register(&client(way, &authorities, own, patience)?, shape, now).await
 }
 
 /// Makes a machine that carries the control plane a node of it: who has the keys of a cluster needs nobody to let it in.
@@ -59,35 +55,31 @@ pub(super) async fn begin(way: &Join, carried: &Carried, shape: &NodeShape, now:
         client_key_data: Some(STANDARD.encode(leaf.key_pem().expose()).into()),
         ..AuthInfo::default()
     };
-    register(&client(way, &authorities, own)?, shape, now).await
+    register(&client(way, &authorities, own, &Patience::default())?, shape, now).await
 }
 
 /// Removes the Node of a machine, if it is that machine's.
 pub(super) async fn leave(client: &Client, name: &str, provider_id: &str) -> Result<(), Failure> {
     let nodes: Api<Node> = Api::all(client.clone());
-    let leaving = async {
-        let Some(node) = nodes.get_opt(name).await? else { return Ok(()) };
-        if node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) != Some(provider_id) {
-            return Ok(());
-        }
-        let own = Preconditions { uid: node.metadata.uid, resource_version: None };
-        match nodes.delete(name, &DeleteParams::default().preconditions(own)).await {
-            Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    };
-    tokio::time::timeout(LEFT_WITHIN, leaving).await.map_err(|_| failed("the tenant does not answer"))?
+    let Some(node) = nodes.get_opt(name).await? else { return Ok(()) };
+    if node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) != Some(provider_id) {
+        return Ok(());
+    }
+    let own = Preconditions { uid: node.metadata.uid, resource_version: None };
+    match nodes.delete(name, &DeleteParams::default().preconditions(own)).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The authorities that the tenant publishes, if they are those the machine was told to trust.
-async fn discover(way: &Join) -> Result<Vec<Certificate>, Failure> {
+async fn discover(way: &Join, patience: &Patience) -> Result<Vec<Certificate>, Failure> {
     let mut config = Config::new(url(way)?);
-    config.connect_timeout = Some(CONNECT_TIMEOUT);
     // Nothing is believed yet; what is read here is checked against what the machine was told.
     config.accept_invalid_certs = true;
     config.root_cert = Some(Vec::new());
-    let anybody = Client::try_from(config)?;
+    let anybody = patience.client(config)?;
     let maps: Api<ConfigMap> = Api::namespaced(anybody, "kube-public");
     let info = maps.get("cluster-info").await?;
     let text =
@@ -150,12 +142,11 @@ async fn register(client: &Client, shape: &NodeShape, now: Timestamp) -> Result<
     Ok(())
 }
 
-fn client(way: &Join, authorities: &[Certificate], auth: AuthInfo) -> Result<Client, Failure> {
+fn client(way: &Join, authorities: &[Certificate], auth: AuthInfo, patience: &Patience) -> Result<Client, Failure> {
     let mut config = Config::new(url(way)?);
     config.root_cert = Some(authorities.iter().map(|authority| authority.der().to_vec()).collect());
-    config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.auth_info = auth;
-    Ok(runtime::connect(config)?)
+    patience.client(config)
 }
 
 fn url(way: &Join) -> Result<http::Uri, Failure> {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Client;
@@ -16,17 +15,13 @@ use parking_lot::Mutex;
 use runtime::{Clock, Failure, Key, Metrics};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 
 use super::Settings;
 use super::node::{self, NodeShape};
 use super::pods::{self, PodRunner};
 use crate::tenants::{Tenant, Tenants};
 
-/// A lease is renewed in milliseconds where somebody answers.
-const RENEWED_WITHIN: Duration = Duration::from_secs(5);
-
-/// How many leases are renewed at a time.
-const AT_ONCE: usize = 64;
 /// How late leases are renewed, and how many were.
 const HEARTBEAT: &str = "butler_local_heartbeat_seconds";
 /// The timer's step. Nodes are spread over as many as fit between two signs of life.
@@ -55,7 +50,7 @@ struct Shared {
 struct Fleet {
     tenant: Arc<Tenant>,
     nodes: Arc<Mutex<HashMap<String, Arc<Kubelet>>>>,
-    _pods: PodRunner,
+    pods: PodRunner,
 }
 
 /// One kubelet.
@@ -96,7 +91,12 @@ impl Kubelets {
             }
             let fleet = fleets.entry(cluster.clone()).or_insert_with(|| self.fleet(&tenant));
             let known = fleet.nodes.lock().insert(name.clone(), Arc::clone(&kubelet));
-            known.is_none_or(|known| known.shape != kubelet.shape || known.is_alive() != kubelet.is_alive())
+            let is_new =
+                known.is_none_or(|known| known.shape != kubelet.shape || known.is_alive() != kubelet.is_alive());
+            if is_new {
+                fleet.pods.look_at(&name);
+            }
+            is_new
         };
         if is_dead {
             return Ok(());
@@ -138,11 +138,13 @@ impl Kubelets {
         let nodes: Arc<Mutex<HashMap<String, Arc<Kubelet>>>> = Arc::default();
         let shared = &self.shared;
         let pods = pods::run(tenant, Arc::clone(&nodes), Arc::clone(&shared.clock), &shared.metrics, shared.pod_delay);
-        Fleet { tenant: Arc::clone(tenant), nodes, _pods: pods }
+        Fleet { tenant: Arc::clone(tenant), nodes, pods }
     }
 
     /// Renews all leases in their time until dropped: one timer for all, none while there is no node.
     pub(super) async fn keep_alive(&self) {
+        // They are not waited for: a tenant that does not answer must not keep the others' leases waiting.
+        let mut renewals = JoinSet::new();
         let mut slot = 0;
         loop {
             if self.shared.fleets.lock().is_empty() {
@@ -150,18 +152,19 @@ impl Kubelets {
             }
             tokio::time::sleep(TICK).await;
             slot = (slot + 1) % self.shared.slots;
-            let now = (self.shared.clock)();
-            let renewals = self.due(slot).into_iter().map(|(tenant, kubelet)| async move {
-                // A tenant that does not answer must not keep the others' leases waiting.
-                match tokio::time::timeout(RENEWED_WITHIN, renew(&tenant.client, &kubelet, now)).await {
-                    Ok(Ok(())) => self.shared.metrics.took(HEARTBEAT, (self.shared.clock)().duration_since(now)),
-                    Ok(Err(failure)) => {
-                        tracing::debug!(node = kubelet.shape.name, error = %failure.chain(), "cannot renew a lease");
+            while renewals.try_join_next().is_some() {}
+            for (tenant, kubelet) in self.due(slot) {
+                let (clock, metrics) = (Clock::clone(&self.shared.clock), self.shared.metrics.clone());
+                renewals.spawn(async move {
+                    let now = clock();
+                    match renew(&tenant.client, &kubelet, now).await {
+                        Ok(()) => metrics.took(HEARTBEAT, clock().duration_since(now)),
+                        Err(failure) => {
+                            tracing::debug!(node = kubelet.shape.name, error = %failure.chain(), "cannot renew a lease");
+                        }
                     }
-                    Err(_) => tracing::debug!(node = kubelet.shape.name, "a lease is not renewed in time"),
-                }
-            });
-            futures::stream::iter(renewals).buffer_unordered(AT_ONCE).collect::<()>().await;
+                });
+            }
         }
     }
 
@@ -203,4 +206,80 @@ pub(super) fn as_node(
         headers.append("Impersonate-Group", http::HeaderValue::from_static(group));
     }
     Ok(request)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http::{Request, Response};
+    use http_body_util::Full;
+    use k8s_openapi::api::core::v1::Pod;
+    use kube::client::Body;
+    use runtime::{Patience, Watches};
+    use tokio::sync::mpsc;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// A tenant that tells when leases are renewed in it; or one that never answers.
+    fn tenant(renewed: Option<mpsc::UnboundedSender<Instant>>) -> Arc<Tenant> {
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let renewed = renewed.clone().filter(|_| request.uri().path().starts_with(LEASES));
+            async move {
+                let Some(renewed) = renewed else { return std::future::pending().await };
+                renewed.send(Instant::now()).unwrap();
+                Ok::<_, Infallible>(Response::new(Full::new(bytes::Bytes::from("{}"))))
+            }
+        });
+        Arc::new(Tenant::new(Client::new(service, "default"), Patience::default()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pods_that_were_bound_before_their_node_began_are_started() {
+        let (sender, mut started) = mpsc::unbounded_channel();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let is_start = request.method() == http::Method::PATCH;
+            let answer = is_start.then(|| sender.send(request.uri().path().to_owned()).unwrap());
+            async move {
+                let Some(()) = answer else { return std::future::pending().await };
+                Ok::<_, Infallible>(Response::new(Full::new(bytes::Bytes::from(r#"{"metadata":{"name":"p"}}"#))))
+            }
+        });
+        let tenant = Arc::new(Tenant::new(Client::new(service, "default"), Patience::default()));
+        let tenants = Tenants::new(&Watches::new(tenant.client.clone()));
+        let clock: Clock = Arc::new(|| Timestamp::UNIX_EPOCH);
+        let kubelets = Kubelets::new(tenants, clock, Metrics::default(), &Settings::default());
+        let fleet = kubelets.fleet(&tenant);
+        let pod = json!({"metadata": {"name": "p", "namespace": "n", "uid": "1", "resourceVersion": "1"},
+            "spec": {"nodeName": "node", "containers": []}});
+        tenant.watches.of::<Pod>().wrote(serde_json::from_value(pod).unwrap());
+        // The pass that the pod leads to finds no kubelet.
+        tokio::time::sleep(TICK).await;
+        assert!(started.is_empty());
+        let shape = NodeShape { name: "node".to_owned(), ..NodeShape::default() };
+        fleet.nodes.lock().insert("node".into(), Arc::new(Kubelet { shape, is_dead: AtomicBool::new(false) }));
+        fleet.pods.look_at("node");
+        assert_eq!(started.recv().await.unwrap(), "/api/v1/namespaces/n/pods/p/status");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_tenant_keeps_nobody_elses_leases_waiting() {
+        let settings = Settings { renew_every: Duration::from_secs(1), ..Settings::default() };
+        let tenants = Tenants::new(&Watches::new(tenant(None).client.clone()));
+        let kubelets = Kubelets::new(tenants, Arc::new(|| Timestamp::UNIX_EPOCH), Metrics::default(), &settings);
+        let (sender, mut renewed) = mpsc::unbounded_channel();
+        for (name, tenant) in [("living", tenant(Some(sender))), ("silent", tenant(None))] {
+            let fleet = kubelets.fleet(&tenant);
+            let shape = NodeShape { name: name.to_owned(), ..NodeShape::default() };
+            let kubelet = Arc::new(Kubelet { shape, is_dead: AtomicBool::new(false) });
+            fleet.nodes.lock().insert(name.to_owned(), kubelet);
+            kubelets.shared.fleets.lock().insert(Key::new("n", name), fleet);
+        }
+        let begun = Instant::now();
+        tokio::spawn(async move { kubelets.keep_alive().await });
+        for second in 1..=10 {
+            assert_eq!((renewed.recv().await.unwrap() - begun).as_secs(), second);
+        }
+    }
 }

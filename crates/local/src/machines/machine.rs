@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Secret, Taint};
 use kube::{Resource, ResourceExt};
 use parking_lot::Mutex;
-use runtime::{Clock, Failure, Key, Next, Queue, Reconcile, Retry, Watched, Watches};
+use runtime::{Clock, Failure, Key, Next, Patience, Queue, Reconcile, Retry, Watched, Watches};
 use serde_json::json;
 
 use super::bootstrap_data::{self, Carried, Join};
@@ -152,7 +152,10 @@ impl<K: MachineKind> Machines<K> {
                         self.carry(&name, belonging, carried).await?;
                         join::begin(&way, carried, &shape, now).await?;
                     }
-                    None => join::join(&way, &shape, now).await?,
+                    None => {
+                        let patience = self.patience(belonging).await?;
+                        join::join(&way, &shape, now, &patience).await?;
+                    }
                 }
                 let status = object.status().cloned().unwrap_or_default();
                 self.report(object, plan::joined(&status, now)).await
@@ -181,6 +184,13 @@ impl<K: MachineKind> Machines<K> {
                 self.objects.patch(&object, json!({"metadata": {"finalizers": released(&object, LOCAL_MACHINE)}})).await
             }
         }
+    }
+
+    /// What is known of whether the cluster answers: one machine at a time finds out for all.
+    async fn patience(&self, belonging: &Belonging) -> Result<Patience, Failure> {
+        let Some(cluster) = &belonging.cluster else { return Ok(Patience::default()) };
+        let tenant = self.centre.tenants.get(&Key::of(&**cluster)).await?;
+        Ok(tenant.map(|tenant| tenant.patience()).unwrap_or_default())
     }
 
     /// Lets a machine carry the control plane of its cluster.

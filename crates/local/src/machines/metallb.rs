@@ -23,6 +23,7 @@ const ALL: &str = "services";
 /// Gives Services of a tenant their addresses until dropped.
 pub(super) struct Balancer {
     task: AbortHandle,
+    _queue: Arc<Queue>,
 }
 
 impl Drop for Balancer {
@@ -44,12 +45,13 @@ pub(super) fn start(tenant: &Arc<Tenant>, metrics: &Metrics) -> Balancer {
     let pools = tenant.watches.of_kind(&ApiResource::from_gvk(&kind));
     let services: Watched<Service> = tenant.watches.of();
     let queue = Queue::default();
-    services.queue_mapped(&queue, |_| Some(Key::cluster(ALL)));
-    pools.queue_mapped(&queue, |_| Some(Key::cluster(ALL)));
+    let listening = Arc::new(queue.clone());
+    services.on_change_for(&listening, |queue, _, _| queue.add(Key::cluster(ALL)));
+    pools.on_change_for(&listening, |queue, _, _| queue.add(Key::cluster(ALL)));
     let controller = Arc::new(Controller { services, pools, tenant: Arc::downgrade(tenant) });
     let metrics = metrics.clone();
     let task = tokio::spawn(async move { runtime::run("simulated-metallb", controller, queue, 1, metrics).await });
-    Balancer { task: task.abort_handle() }
+    Balancer { task: task.abort_handle(), _queue: listening }
 }
 
 struct Controller {

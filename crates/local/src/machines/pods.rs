@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
 use super::kubelets::{Kubelet, as_node};
-use super::metallb;
+use super::metallb::{self, Balancer};
 use crate::addresses::Pool;
 use crate::tenants::Tenant;
 
@@ -28,6 +28,18 @@ const WORKERS: usize = 8;
 /// Runs the pods of a tenant until dropped.
 pub(super) struct PodRunner {
     task: AbortHandle,
+    pods: Watched<Pod>,
+    queue: Queue,
+    /// What runs while MetalLB's controller does.
+    _balancer: Arc<OnceLock<Balancer>>,
+}
+
+impl PodRunner {
+    /// Looks at the pods of a node that has begun its work: some may have been bound to it before.
+    pub(super) fn look_at(&self, node: &str) {
+        let bound = self.pods.all().into_iter().filter(|pod| node_of(pod) == Some(node));
+        bound.for_each(|pod| self.queue.add(Key::of(&*pod)));
+    }
 }
 
 impl Drop for PodRunner {
@@ -45,8 +57,8 @@ pub(super) fn run(tenant: &Arc<Tenant>, nodes: Nodes, clock: Clock, metrics: &Me
     let addresses = Arc::new(Mutex::new(Pool::new(range)));
     let queue = Queue::default();
     let (held, queued) = (Arc::clone(&addresses), queue.clone());
-    let (balancer, home, counted) = (OnceLock::new(), Arc::downgrade(tenant), metrics.clone());
-    pods.on_change(move |before, after| {
+    let (balancer, home, counted) = (Arc::new(OnceLock::new()), Arc::downgrade(tenant), metrics.clone());
+    pods.on_change_for(&balancer, move |balancer, before, after| {
         if let Some(tenant) = home.upgrade().filter(|_| after.is_some_and(|pod| metallb::is_controller(pod))) {
             balancer.get_or_init(|| metallb::start(&tenant, &counted));
         }
@@ -60,10 +72,11 @@ pub(super) fn run(tenant: &Arc<Tenant>, nodes: Nodes, clock: Clock, metrics: &Me
             queued.add(Key::of(&**pod));
         }
     });
-    let runner = Arc::new(Runner { pods, nodes, tenant: Arc::downgrade(tenant), addresses, clock, delay });
-    let metrics = metrics.clone();
-    let task = tokio::spawn(async move { runtime::run("simulated-pods", runner, queue, WORKERS, metrics).await });
-    PodRunner { task: task.abort_handle() }
+    let runner =
+        Arc::new(Runner { pods: pods.clone(), nodes, tenant: Arc::downgrade(tenant), addresses, clock, delay });
+    let (metrics, waiting) = (metrics.clone(), queue.clone());
+    let task = tokio::spawn(async move { runtime::run("simulated-pods", runner, waiting, WORKERS, metrics).await });
+    PodRunner { task: task.abort_handle(), pods, queue, _balancer: balancer }
 }
 
 struct Runner {

@@ -13,7 +13,7 @@ use runtime::events::{News, Recorder};
 use runtime::{Applier, Clock, Failure, Key, Next, Queue, Reconcile, Watched, Watches};
 
 use super::BY;
-use super::assign::{assign, is_ours, stored_address, telling, told};
+use super::assign::{assign, is_anothers, is_ours, stored_address, telling, told};
 use crate::addresses::Pool;
 
 /// Gives Services of type LoadBalancer their addresses.
@@ -85,6 +85,9 @@ impl Shared {
 impl Reconcile for Addresses {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let Some(service) = self.services.get(key) else { return Ok(Next::Rest) };
+        if is_anothers(&service, &self.shared.pool.lock()) {
+            return Ok(Next::Rest);
+        }
         let assignment = assign(&service, &mut self.shared.pool.lock());
         let before = told(&service);
         let now = (self.clock)();

@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, Service, ServiceStatus};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ManagedFieldsEntry, Time};
 use kube::ResourceExt;
 
+use super::BY;
 use crate::addresses::Pool;
 
 /// The condition of a Service that has no address, or not the one it asks for.
@@ -63,6 +64,21 @@ pub(super) fn is_ours(service: &Service) -> bool {
             // Those of a class are left to whoever serves it.
             spec.type_.as_deref() == Some("LoadBalancer") && spec.load_balancer_class.is_none()
         })
+}
+
+/// Whether somebody else has given a Service its address: one that is none of this range and that was not written here.
+/// One that was, such as before a snapshot was taken elsewhere, is given anew.
+pub(super) fn is_anothers(service: &Service, pool: &Pool) -> bool {
+    let balancer = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
+    let has_any = balancer.is_some_and(|balancer| balancer.ingress.iter().flatten().next().is_some());
+    let wrote_it = |entry: &ManagedFieldsEntry| {
+        let fields = entry.fields_v1.as_ref();
+        entry.manager.as_deref() == Some(BY)
+            && fields.is_some_and(|fields| fields.0.pointer("/f:status/f:loadBalancer").is_some())
+    };
+    has_any
+        && !stored_address(service).is_some_and(|address| pool.contains(address))
+        && !service.managed_fields().iter().any(wrote_it)
 }
 
 /// The address a Service's status tells.
@@ -152,6 +168,27 @@ mod tests {
         let mut pool = Pool::new("127.80.0.0/29".parse().unwrap());
         assert!(pool.hold("127.80.0.6".parse().unwrap(), "other"));
         pool
+    }
+
+    #[test]
+    fn what_others_have_given_is_theirs() {
+        let written = |manager: &str, ingress: Value| -> Service {
+            let fields = json!({"f:status": {"f:loadBalancer": {"f:ingress": {}}}});
+            serde_json::from_value(json!({
+                "metadata": {"managedFields": [{"manager": manager, "subresource": "status", "fieldsV1": fields}]},
+                "spec": {"type": "LoadBalancer"}, "status": {"loadBalancer": {"ingress": ingress}},
+            }))
+            .unwrap()
+        };
+        for (manager, ingress, expected) in [
+            ("metallb", json!([{"ip": "192.0.2.1"}]), true),
+            ("metallb", json!([{"hostname": "b.example.org"}]), true),
+            ("metallb", json!([]), false),
+            ("metallb", json!([{"ip": "127.80.0.2"}]), false),
+            (BY, json!([{"ip": "192.0.2.1"}]), false),
+        ] {
+            assert_eq!(is_anothers(&written(manager, ingress.clone()), &pool()), expected, "{manager} {ingress}");
+        }
     }
 
     #[test]

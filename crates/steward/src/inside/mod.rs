@@ -38,7 +38,6 @@ pub use self::konnectivity::{
     version as konnectivity_version,
 };
 pub use self::objects::{defaults, digest, objects};
-pub use self::rbac::VIEWERS;
 pub use self::unsupported::{Unsupported, unsupported};
 
 /// What a tenant is told about itself.

@@ -1,5 +1,6 @@
 //! Who may do what in a tenant, as kubeadm grants it.
 
+use butler_api::viewers;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
@@ -9,10 +10,7 @@ use super::objects::{PUBLIC, SYSTEM, clustered, namespaced};
 
 /// Whoever holds a bootstrap token.
 pub(super) const BOOTSTRAPPERS: &str = "system:bootstrappers:kubeadm:default-node-token";
-/// Whoever may look and change nothing.
-pub const VIEWERS: &str = "steward:viewers";
 const NODES: &str = "system:nodes";
-const READ: &[&str] = &["get", "list", "watch"];
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// All rights that do not belong to an addon.
@@ -43,17 +41,9 @@ pub(super) fn all() -> Vec<DynamicObject> {
     ));
     all.push(bound("kubeadm:cluster-admins", "cluster-admin", vec![group("kubeadm:cluster-admins")]));
     // Looking: what is in namespaces, but no Secrets, and what is in none.
-    all.push(bound("steward:viewers", "view", vec![group(VIEWERS)]));
-    let unnamespaced = [
-        rule("", &["nodes", "persistentvolumes"], READ),
-        rule("storage.k8s.io", &["storageclasses", "csidrivers", "csinodes", "volumeattachments"], READ),
-        rule("networking.k8s.io", &["ingressclasses"], READ),
-        rule("scheduling.k8s.io", &["priorityclasses"], READ),
-        rule("apiextensions.k8s.io", &["customresourcedefinitions"], READ),
-        rule("metrics.k8s.io", &["nodes", "pods"], READ),
-    ];
-    all.push(clustered::<ClusterRole>("steward:viewers-cluster", json!({"rules": unnamespaced})));
-    all.push(bound("steward:viewers-cluster", "steward:viewers-cluster", vec![group(VIEWERS)]));
+    all.push(bound(viewers::BINDING, "view", vec![group(viewers::GROUP)]));
+    all.push(clustered::<ClusterRole>(viewers::CLUSTER_BINDING, json!({"rules": viewers::cluster_rules()})));
+    all.push(bound(viewers::CLUSTER_BINDING, viewers::CLUSTER_BINDING, vec![group(viewers::GROUP)]));
     // The API server as client of kubelets, for logs and exec.
     let api_server = vec![user("kube-apiserver-kubelet-client")];
     all.push(bound("kubeadm:apiserver-kubelet-client", "system:kubelet-api-admin", api_server));

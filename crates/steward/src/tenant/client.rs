@@ -1,19 +1,14 @@
 //! Talking to a tenant.
 
-use std::time::Duration;
-
 use base64::Engine as _;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Client, Config};
-use runtime::{Failure, Retry};
+use runtime::{Failure, Patience, Retry};
 use serde_json::Value;
 
 use super::leaves::admin_secret;
 use super::observed::Observed;
 use crate::credentials::text;
-
-/// A tenant that does not take a connection in this time is not there.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A client for the tenant with rights that no RBAC in it can take away, through the Service inside the management cluster.
 pub(super) fn client(observed: &Observed) -> Result<Client, Failure> {
@@ -29,12 +24,11 @@ pub(super) fn client(observed: &Observed) -> Result<Client, Failure> {
     let mut config = Config::new(url.parse().map_err(|_| unusable("address"))?);
     let authorities = pki::Certificate::all_from_pem(&authority).map_err(|_| unusable("authority"))?;
     config.root_cert = Some(authorities.iter().map(|certificate| certificate.der().to_vec()).collect());
-    config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.auth_info.client_certificate_data = Some(certificate);
     config.auth_info.client_key_data = Some(key.into());
     // Its answers are small and near.
     config.disable_compression = true;
-    runtime::connect(config).map_err(|error| unusable("kubeconfig").caused_by(error))
+    Patience::default().client(config)
 }
 
 /// Authority as PEM, certificate and key as base64, out of the kubeconfig.

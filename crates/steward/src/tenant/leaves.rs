@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use butler_api::names::{VIEWER_CONF, viewer_kubeconfig};
+use butler_api::viewers;
 use ipnet::IpNet;
 
 use super::endpoint::Endpoint;
@@ -131,7 +132,7 @@ fn viewer(observed: &Observed, endpoint: &Endpoint) -> KubeconfigWish {
         cluster: observed.name().to_owned(),
         server: format!("https://{endpoint}"),
         user: "kubernetes-viewer",
-        groups: &[inside::VIEWERS],
+        groups: &[viewers::GROUP],
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_with_macros::skip_serializing_none;
 
 use crate::{
-    shared::{Blocker, Condition, LocalRef, NamespacedRef, Provider},
+    shared::{Blocker, Condition, LocalRef, MachineTemplate, NamespacedRef, Provider},
     string_enum::string_enum,
 };
 
@@ -141,7 +141,7 @@ fn main_pool() -> String {
     crate::names::DEFAULT_WORKER_POOL.to_owned()
 }
 
-/// Defaults that were chosen for what the spec leaves out.
+/// Defaults that were chosen for what the spec leaves out, as team and platform had them when the cluster was first seen.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -156,6 +156,14 @@ pub struct Resolved {
     pub team: Option<String>,
     /// Addresses for load balancers, as first-last.
     pub load_balancer_addresses: Option<String>,
+    /// Workers of pools that name no number.
+    pub worker_count: Option<i32>,
+    /// Machines of pools that do not say what they need.
+    pub machine_template: Option<MachineTemplate>,
+    /// Addons of every cluster of the team.
+    pub default_addons: Option<Vec<String>>,
+    /// Time servers of the platform.
+    pub time_servers: Option<Vec<String>>,
 }
 
 /// What runs now.

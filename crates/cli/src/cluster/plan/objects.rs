@@ -59,8 +59,8 @@ pub(crate) async fn below(client: &Client, before: Option<&Value>, after: Option
         // A dry run makes one up.
         cluster.metadata.uid = None;
     }
-    let observed = match fleet::cluster::look(client, cluster).await {
-        Ok(observed) => observed,
+    let (observed, mut unknown) = match fleet::cluster::look(client, cluster).await {
+        Ok(looked) => looked,
         Err(kube::Error::Api(status)) if status.code == 403 => {
             let unknown = vec![format!("the objects below are not yours to see: {}", status.message)];
             return Ok(Below { unknown, ..Below::default() });
@@ -76,15 +76,15 @@ pub(crate) async fn below(client: &Client, before: Option<&Value>, after: Option
         match fleet::cluster::preview(&observed) {
             Ok(previews) => previews,
             Err(blockers) => {
-                let told = blockers.into_iter().map(|blocker| format!("{}: {}", blocker.reason, blocker.message));
-                return Ok(Below { unknown: told.collect(), ..Below::default() });
+                unknown.extend(blockers.iter().map(|blocker| format!("{}: {}", blocker.reason, blocker.message)));
+                return Ok(Below { unknown, ..Below::default() });
             }
         }
     } else {
         fleet::cluster::removal(&observed)
     };
     let objects = previews.iter().filter_map(|object| planned(object.before.as_ref(), object.after.as_ref()));
-    Ok(Below { objects: objects.collect(), unknown: Vec::new() })
+    Ok(Below { objects: objects.collect(), unknown })
 }
 
 /// What happens to one object; nothing when it stays as it is.

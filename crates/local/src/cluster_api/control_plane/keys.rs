@@ -10,8 +10,9 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::core::ObjectMeta;
-use pki::{Authority, ClusterPki, KubeconfigRequest, PkiError, Subject, SystemKeys, TrustBundle};
+use pki::{Authority, ClusterPki, Kubeconfig, KubeconfigRequest, PkiError, Subject, SystemKeys, TrustBundle};
 use runtime::{Failure, Retry};
+use serde_json::{Value, json};
 
 use crate::workloads::template::owned_by;
 
@@ -46,6 +47,26 @@ pub(super) fn missing(
     let all = all.into_iter().chain([(secrets::kubeconfig(&name), vec![(secrets::VALUE, kubeconfig)])]);
     let absent = all.filter(|(secret, _)| stored(secret).is_none());
     Ok(absent.map(|(secret, data)| self::secret(plane, &name, secret, data)).collect())
+}
+
+/// When the administrator's kubeconfig is to be renewed.
+pub(super) fn renew_at(secret: &Secret) -> Option<Timestamp> {
+    let bytes = &secret.data.as_ref()?.get(secrets::VALUE)?.0;
+    let known = Kubeconfig::from_yaml(std::str::from_utf8(bytes).ok()?).ok()?;
+    known.certificate().map(|certificate| pki::renew_at(certificate.not_before(), certificate.not_after()))
+}
+
+/// What changes in the Secret of the administrator's kubeconfig with a new certificate of the cluster's authority.
+pub(super) fn renewal(cluster: &Cluster, authority: &Secret, now: Timestamp) -> Result<Value, Failure> {
+    let failed = |error: PkiError| {
+        Failure::new(Retry::Backoff, "NoKeys", "the administrator's kubeconfig cannot be renewed").caused_by(error)
+    };
+    let keys = ClusterPki {
+        cluster_ca: read(authority).map_err(failed)?,
+        ..ClusterPki::generate(now, &SystemKeys).map_err(failed)?
+    };
+    let text = kubeconfig(&keys, cluster, now).map_err(failed)?;
+    Ok(json!({"data": {secrets::VALUE: ByteString(text.into_bytes())}}))
 }
 
 /// A Secret's name and its content.
@@ -111,7 +132,6 @@ mod tests {
 
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
-    use serde_json::json;
 
     use super::*;
 
@@ -132,6 +152,15 @@ mod tests {
         let whole: BTreeMap<String, Arc<Secret>> =
             made.into_iter().map(|secret| (secret.name_any(), Arc::new(secret))).collect();
         let authority = read(&whole["c-ca"]).unwrap().pem();
+        let (at_first, eight_months) = (Timestamp::UNIX_EPOCH, ADMINISTRATOR / 3 * 2);
+        let is_about = |at: Option<Timestamp>, expected: Timestamp| {
+            at.is_some_and(|at| at.duration_since(expected).abs() < SignedDuration::from_hours(1))
+        };
+        assert!(is_about(renew_at(&whole["c-kubeconfig"]), at_first + eight_months));
+        let mut renewed = json!(&*whole["c-kubeconfig"]);
+        renewed["data"] = renewal(&cluster, &whole["c-ca"], at_first + eight_months).unwrap()["data"].clone();
+        let renewed: Secret = serde_json::from_value(renewed).unwrap();
+        assert!(is_about(renew_at(&renewed), at_first + eight_months + eight_months));
         for (lost, new, expected) in [
             (vec![], true, Ok(vec![])),
             (vec!["c-kubeconfig"], false, Ok(vec!["c-kubeconfig"])),

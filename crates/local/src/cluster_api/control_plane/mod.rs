@@ -11,6 +11,7 @@ use capi::controlplane::KubeadmControlPlane;
 use capi::core::{Bootstrap, Cluster, Machine, MachineSpec};
 use capi::names::annotations::CONTROL_PLANE_TEMPLATE;
 use capi::names::{finalizers::KUBEADM_CONTROL_PLANE, labels, secrets};
+use k8s_openapi::api::core::v1::Secret;
 use kube::core::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use runtime::{Failure, Key, Next, Queue, Reconcile};
@@ -19,6 +20,7 @@ use serde_json::json;
 use super::set::of_template;
 use super::world::{World, cluster_of_secret, held, released};
 use crate::controller::Controller;
+use crate::workloads::rounding::until;
 use crate::workloads::template::{hash_of, owned_by};
 use plan::{Observed, Step, plan};
 
@@ -47,12 +49,16 @@ impl ControlPlanes {
         let others = world.machines.in_namespace(&namespace);
         let others = others.iter().filter(|machine| machine.spec.cluster_name == name);
         let workers = others.filter(|machine| !machine.labels().contains_key(labels::CONTROL_PLANE)).count();
-        let has_keys = world.secrets.get(&Key::new(&namespace, secrets::kubeconfig(&name))).is_some();
+        let kubeconfig = world.secrets.get(&Key::new(&namespace, secrets::kubeconfig(&name)));
+        let is_own =
+            |secret: &&Arc<Secret>| Key::of_controller::<KubeadmControlPlane>(&***secret) == Some(Key::of(&**plane));
+        let renew_at = kubeconfig.as_ref().filter(is_own).and_then(|secret| keys::renew_at(secret));
         let is_booting =
             machines.iter().any(|machine| machine.status.as_ref().is_some_and(|status| status.infrastructure_ready));
         // From the first asking on its nodes are watched, and the first of them leads to the next pass.
         let answers = is_booting && world.tenants.has_nodes(&Key::new(&namespace, &name)).await?;
-        Ok(Observed { plane: Arc::clone(plane), cluster, machines, workers, has_keys, answers, now: world.now() })
+        let (plane, has_keys, now) = (Arc::clone(plane), kubeconfig.is_some(), world.now());
+        Ok(Observed { plane, cluster, machines, workers, has_keys, renew_at, answers, now })
     }
 
     async fn act(&self, observed: &Observed, step: Step) -> Result<(), Failure> {
@@ -63,6 +69,7 @@ impl ControlPlanes {
                 world.control_planes.patch(plane, change).await.map(drop)
             }
             Step::Keys => self.write_keys(observed).await,
+            Step::Renew => self.renew(observed).await,
             Step::Create { first } => self.create(observed, first).await,
             Step::Delete(name) => {
                 let key = Key::new(plane.namespace().unwrap_or_default(), name);
@@ -88,10 +95,26 @@ impl ControlPlanes {
         Ok(())
     }
 
-    /// Makes what a machine boots, and then the machine.
+    async fn renew(&self, observed: &Observed) -> Result<(), Failure> {
+        let Some(cluster) = &observed.cluster else { return Ok(()) };
+        let (namespace, name) = (observed.plane.namespace().unwrap_or_default(), cluster.name_any());
+        let stored = |name: String| self.world.secrets.get(&Key::new(&namespace, name));
+        let found = stored(secrets::authority(&name)).zip(stored(secrets::kubeconfig(&name)));
+        let Some((authority, kubeconfig)) = found else { return Ok(()) };
+        let change = keys::renewal(cluster, &authority, observed.now)?;
+        self.world.secrets.patch(&kubeconfig, change).await.map(drop)
+    }
+
+    /// Makes what a machine boots, and then the machine. What a pass that was cut short between the two left goes first.
     async fn create(&self, observed: &Observed, first: bool) -> Result<(), Failure> {
         let (world, plane) = (&self.world, &observed.plane);
         let Some(cluster) = &observed.cluster else { return Ok(()) };
+        for config in world.configs.in_namespace(&plane.namespace().unwrap_or_default()) {
+            let is_own = config.owner_references().iter().any(|owner| Some(&owner.uid) == plane.uid().as_ref());
+            if is_own && world.machines.get(&Key::of(&*config)).is_none() {
+                world.configs.delete(&config, None).await?;
+            }
+        }
         let chance = hash_of(format!("{:?} {}", plane.uid(), world.instant().as_nanosecond()).as_bytes(), None);
         let name = format!("{}-{}", plane.name_any(), chance.chars().rev().take(5).collect::<String>());
         let config = config(plane, cluster, &name, first);
@@ -174,7 +197,7 @@ impl Reconcile for ControlPlanes {
             let told = KubeadmControlPlane { status: plan.status, ..(*plane).clone() };
             self.world.control_planes.report(&told).await?;
         }
-        Ok(Next::Rest)
+        Ok(plan.due.map_or(Next::Rest, |at| Next::After(until(at, observed.now))))
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Observed {
     pub(super) workers: usize,
     /// Whether the keys of the cluster and its administrator's kubeconfig are there.
     pub(super) has_keys: bool,
+    /// When that kubeconfig is to be renewed, if it is ours.
+    pub(super) renew_at: Option<Timestamp>,
     /// Whether the cluster's own API has shown a node.
     pub(super) answers: bool,
     pub(super) now: Timestamp,
@@ -38,6 +40,8 @@ pub(super) enum Step {
     Hold,
     /// Make the keys of the cluster and its administrator's kubeconfig.
     Keys,
+    /// Renew the administrator's kubeconfig.
+    Renew,
     /// Make a machine; the first one begins the cluster, the others join it.
     Create {
         first: bool,
@@ -50,22 +54,25 @@ pub(super) enum Step {
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     pub(super) status: Option<KubeadmControlPlaneStatus>,
+    /// When to look again.
+    pub(super) due: Option<Timestamp>,
 }
 
 /// Decides. Pure.
 pub(super) fn plan(observed: &Observed) -> Plan {
     let plane = &observed.plane;
     if is_paused(&**plane, observed.cluster.as_deref()) {
-        return Plan { steps: Vec::new(), status: plane.status.clone() };
+        return Plan { steps: Vec::new(), status: plane.status.clone(), due: None };
     }
     let steps = match is_leaving(&**plane) {
         true => removal(observed),
         false if !is_held(&**plane, KUBEADM_CONTROL_PLANE) => vec![Step::Hold],
         false if !has_ground(observed) => Vec::new(),
         false if !observed.has_keys => vec![Step::Keys],
+        false if observed.renew_at.is_some_and(|at| at <= observed.now) => vec![Step::Renew],
         false => next(observed).into_iter().collect(),
     };
-    Plan { steps, status: Some(report(observed)) }
+    Plan { steps, status: Some(report(observed)), due: observed.renew_at.filter(|_| !is_leaving(&**plane)) }
 }
 
 /// A digest of what the machines are made of, but for their version.
@@ -117,8 +124,10 @@ fn next(observed: &Observed) -> Option<Step> {
     let unwell: Vec<_> = machines.iter().filter(|machine| !is_well(machine)).collect();
     match unwell.as_slice() {
         [] if has_begun(observed) => {}
-        // The last one may be all there is of the cluster.
-        [one] if is_given_up(one) && machines.len() > 1 => return Some(Step::Delete(one.name_any())),
+        // The last one may be all there is of the cluster, unless there is no cluster yet.
+        [one] if is_given_up(one) && (machines.len() > 1 || !has_begun(observed)) => {
+            return Some(Step::Delete(one.name_any()));
+        }
         _ => return None,
     }
     // Those that are to go first: marked ones, outdated ones, then the oldest.
@@ -254,6 +263,7 @@ mod tests {
             machines,
             workers: 0,
             has_keys: true,
+            renew_at: None,
             answers: false,
             now: Timestamp::UNIX_EPOCH,
         }
@@ -306,6 +316,7 @@ mod tests {
                 delete("b"),
             ),
             ("the only one is lost", plane(1, "v1", true), vec![machine("a", "v1", "lost")], vec![]),
+            ("the first one fails", plane(3, "v1", false), vec![machine("a", "v1", "lost")], delete("a")),
         ] {
             assert_eq!(plan(&observed(plane, machines)).steps, expected, "{why}");
         }
@@ -317,6 +328,9 @@ mod tests {
         bare.metadata.finalizers = None;
         let mut keyless = observed(plane(1, "v1", false), vec![]);
         keyless.has_keys = false;
+        let mut old = observed(plane(1, "v1", true), vec![machine("a", "v1", "well")]);
+        old.renew_at = Some(Timestamp::UNIX_EPOCH);
+        assert_eq!(plan(&old).due, old.renew_at);
         let mut nowhere = observed(plane(1, "v1", false), vec![]);
         nowhere.cluster = None;
         let leaving = |machines: Vec<Arc<Machine>>, workers: usize| {
@@ -329,6 +343,7 @@ mod tests {
             ("it is held", observed(bare, vec![]), vec![Step::Hold]),
             ("it needs ground", nowhere, vec![]),
             ("it needs keys", keyless, vec![Step::Keys]),
+            ("its kubeconfig is old", old, vec![Step::Renew]),
             ("workers first", leaving(vec![machine("a", "v1", "well")], 1), vec![]),
             ("then its machines", leaving(vec![machine("a", "v1", "well")], 0), delete("a")),
             ("they are waited for", leaving(vec![machine("a", "v1", "leaving")], 0), vec![]),
