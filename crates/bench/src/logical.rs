@@ -6,6 +6,7 @@ use anyhow::Result;
 use kapi::{Controllers, Options, Plane};
 use kapi_store::Store;
 
+use crate::SETTLE;
 use crate::process::resident;
 
 const APIS: u32 = 100;
@@ -24,6 +25,7 @@ pub(crate) async fn measure() -> Result<Cost> {
     plane.run_controllers(Controllers::default());
     // The first pays for what all share.
     let mut held = vec![plane.api("first", Options::default()).await?];
+    tokio::time::sleep(SETTLE).await;
     let before = resident("self")?;
     let started = Instant::now();
     let mut slowest = Duration::ZERO;
@@ -33,6 +35,7 @@ pub(crate) async fn measure() -> Result<Cost> {
         slowest = slowest.max(begun.elapsed());
     }
     let time = started.elapsed() / APIS;
+    tokio::time::sleep(SETTLE).await;
     let memory = resident("self")?.saturating_sub(before) / u64::from(APIS);
     drop(held);
     Ok(Cost { memory, time, slowest })

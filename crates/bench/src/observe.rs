@@ -24,8 +24,7 @@ const TIMEOUT: Duration = Duration::from_secs(900);
 /// What a server says of itself at some moment.
 pub(crate) struct State {
     pub(crate) at: Instant,
-    /// Writes to the store so far, without the heartbeats of nodes.
-    /// Without signs of life, of which some may not be written yet when they are counted.
+    /// Writes to the store so far, without the heartbeats of nodes, of which some may not be written yet when they are counted.
     pub(crate) writes: i64,
     /// Objects in the store, but for Events, which stay for an hour.
     pub(crate) objects: u64,
