@@ -28,7 +28,7 @@ pub(crate) struct Cost {
     /// Memory of the whole process for each.
     pub(crate) memory: u64,
     /// Writes at rest.
-    pub(crate) idle_writes: u64,
+    pub(crate) idle_writes: i64,
     /// The part of one core used at rest, with all of them watched.
     pub(crate) idle_cpu: f64,
 }
