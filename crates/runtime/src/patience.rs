@@ -17,6 +17,9 @@ use crate::{Failure, connect};
 /// An API that answers does so in milliseconds; one that takes longer than this counts as silent.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
+/// A write may wait for webhooks of the tenant's own, which have 10 s unless they say otherwise.
+const PATIENCE_FOR_WRITES: Duration = Duration::from_secs(15);
+
 /// Whether an API answers. Clones share what they know.
 #[derive(Clone, Debug, Default)]
 pub struct Patience {
@@ -26,11 +29,11 @@ pub struct Patience {
 
 /// The API did not answer, or is known not to.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the API does not answer within {} s", PATIENCE.as_secs())]
+#[error("the API does not answer in time")]
 pub struct Silent;
 
 impl Patience {
-    /// A client whose calls end within [`PATIENCE`]; of a watch, its beginning. After a call without an answer the next
+    /// A client whose reads end within [`PATIENCE`], of a watch its beginning, and whose writes a little later. After a call without an answer the next
     /// ones fail at once, and one at a time finds out whether it answers again.
     pub fn client(&self, mut config: Config) -> Result<Client, Failure> {
         // The deadline holds for the connection too.
@@ -87,8 +90,9 @@ where
         if let Err(silent) = self.patience.begin() {
             return Box::pin(std::future::ready(Err(silent.into())));
         }
+        let patience = if request.method() == http::Method::GET { PATIENCE } else { PATIENCE_FOR_WRITES };
         let is_watch = request.uri().query().unwrap_or_default().split('&').any(|part| part == "watch=true");
-        let (answer, patience) = (self.inner.call(request), self.patience.clone());
+        let (answer, known) = (self.inner.call(request), self.patience.clone());
         let answered = async move {
             let (head, body) = answer.await.map_err(Into::into)?.into_parts();
             let body = match is_watch {
@@ -97,7 +101,7 @@ where
             };
             Ok(Response::from_parts(head, body))
         };
-        Box::pin(async move { patience.end(tokio::time::timeout(PATIENCE, answered).await)? })
+        Box::pin(async move { known.end(tokio::time::timeout(patience, answered).await)? })
     }
 }
 

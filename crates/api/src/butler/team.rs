@@ -144,7 +144,7 @@ pub struct ClusterDefaults {
     /// Disk per worker, in gibibytes.
     #[schemars(range(min = 10, max = 1_048_576))]
     pub worker_disk_gi: Option<i32>,
-    /// Addons every cluster gets.
+    /// Addons every cluster gets that is made from now on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub default_addons: Vec<String>,

@@ -54,8 +54,9 @@ pub(crate) fn substitute(text: &str, values: &Values, version: &str) -> Result<S
         };
         let path = &after[2..end];
         match at(values, path) {
+            // Never a value, which may be anything, while a version is one.
+            _ if path == "version" => out.push_str(version),
             Some(Value::String(value)) => out.push_str(value),
-            Some(Value::Null) | None if path == "version" => out.push_str(version),
             Some(Value::Null) | None => missing.push(path.to_owned()),
             // JSON is YAML.
             Some(value) => out.push_str(&value.to_string()),
@@ -83,7 +84,7 @@ mod tests {
 
     #[test]
     fn values_stand_in_for_their_names() {
-        let values = json!({"a": "x", "b": {"c": 3, "d": [1, 2]}, "n": null});
+        let values = json!({"a": "x", "b": {"c": 3, "d": [1, 2]}, "n": null, "version": "../of-a-value"});
         let values = values.as_object().unwrap();
         for (text, expected) in [
             ("no names", Ok("no names")),

@@ -79,7 +79,10 @@ impl Memory {
     /// Ends work that is not wanted any more.
     pub(crate) fn stop(&self, key: &Key) {
         if let Some(known) = self.addons.lock().get_mut(key) {
-            known.progress.running = None;
+            // What was begun is not what was there, whatever is wanted next.
+            if known.progress.running.take().is_some_and(|running| matches!(running, Running::Ensure(_))) {
+                known.progress.installed = None;
+            }
             known.task.take().inspect(|(_, task)| task.abort());
         }
     }

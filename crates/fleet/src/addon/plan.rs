@@ -190,7 +190,10 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
     }
     // Of a first revision there is nothing to go back to.
     let is_later = installed.release.revision.is_some_and(|revision| revision > 1);
-    let is_upgrade = is_later && observed.before.phase == Some(AddonPhase::Upgrading);
+    // One that was there before is not what this upgrade brought.
+    let began = observed.before.last_transition_time.as_ref();
+    let is_new = began.is_none_or(|began| installed.at.as_second() >= began.0.as_second());
+    let is_upgrade = is_later && is_new && observed.before.phase == Some(AddonPhase::Upgrading);
     match others(installed, *release, observed.now, wanted.patience) {
         Others::Nothing if is_upgrade && wanted.rolls_back && plan.phase == Some(AddonPhase::Degraded) => {
             let first = unhealthy.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");

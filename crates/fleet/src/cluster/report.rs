@@ -55,7 +55,13 @@ pub fn report(observed: &Observed, plan: &Plan, done: &Done) -> TenantClusterSta
         conditions: conditions_since(&before.conditions, verdicts, observed.cluster.metadata.generation, observed.now),
         blockers: blockers_since(&before.blockers, blockers, observed.now),
         remaining: plan.remaining.all(),
-        resolved: plan.wanted.as_ref().map(|wanted| wanted.chosen.clone()).or(before.resolved),
+        // What is refused is chosen anew, so that a default that was wrong can be put right.
+        resolved: plan
+            .wanted
+            .as_ref()
+            .filter(|_| plan.facts.accepted)
+            .map(|wanted| wanted.chosen.clone())
+            .or(before.resolved),
         tenant_namespace: observed.namespace.as_ref().map(|namespace| namespace.name_any()),
         kubeconfig_secret_ref: observed.published.as_ref().map(|secret| LocalRef { name: secret.name_any() }),
         viewer_kubeconfig_secret_ref: observed

@@ -88,10 +88,18 @@ impl Reach {
     }
 }
 
-/// Whether what is asked for is below an address. A registry has its repositories elsewhere than its address says.
+/// Whether what is asked for is below an address. A registry has its repositories elsewhere than its address says, and what
+/// is beside them, such as its tokens, belongs to all.
 fn covers(prefix: &str, url: &Url) -> bool {
+    if stay(url.path()).is_err() {
+        return false;
+    }
     match Location::parse(prefix) {
-        Ok(Location::Registry(registry)) => registry.base.origin() == url.origin(),
+        Ok(Location::Registry(registry)) => {
+            let repositories = format!("/v2/{}", registry.path);
+            let is_beside = rest(url.path(), "/v2").is_none_or(|rest| rest.trim_matches('/').is_empty());
+            registry.base.origin() == url.origin() && (is_beside || rest(url.path(), &repositories).is_some())
+        }
         Ok(Location::Web(prefix)) => prefix.origin() == url.origin() && rest(url.path(), prefix.path()).is_some(),
         _ => false,
     }

@@ -138,6 +138,10 @@ impl ControlPlanes {
         Arc::clone(self.running.lock().entry(cluster.clone()).or_default())
     }
 
+    fn known_slot(&self, cluster: &Key) -> Option<Slot> {
+        self.running.lock().get(cluster).cloned()
+    }
+
     fn begin(&self, cluster: &Cluster, carried: &Carried) -> Result<Running, Failure> {
         let endpoint = cluster.spec.control_plane_endpoint.clone().unwrap_or_default();
         let port = u16::try_from(endpoint.port).map_err(|_| failed("the cluster's endpoint has no port"))?;
@@ -219,7 +223,7 @@ impl ControlPlanes {
 
     /// Ends a machine's part in the control plane of its cluster.
     pub(super) async fn stop(&self, cluster: &Key, machine: &str) {
-        let slot = self.slot(cluster);
+        let Some(slot) = self.known_slot(cluster) else { return };
         let mut running = slot.lock().await;
         if let Some(known) = running.as_mut() {
             known.machines.remove(machine);

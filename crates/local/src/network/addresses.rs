@@ -13,7 +13,7 @@ use runtime::events::{News, Recorder};
 use runtime::{Applier, Clock, Failure, Key, Next, Queue, Reconcile, Watched, Watches};
 
 use super::BY;
-use super::assign::{assign, is_anothers, is_ours, stored_address, telling, told};
+use super::assign::{assign, is_ours, is_strange, stored_address, telling, told, was_given_here};
 use crate::addresses::Pool;
 
 /// Gives Services of type LoadBalancer their addresses.
@@ -85,7 +85,10 @@ impl Shared {
 impl Reconcile for Addresses {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let Some(service) = self.services.get(key) else { return Ok(Next::Rest) };
-        if is_anothers(&service, &self.shared.pool.lock()) {
+        let api = self.applier.api::<Service>(&key.namespace);
+        let is_strange = is_strange(&service, &self.shared.pool.lock());
+        // Whoever gave it, it is theirs.
+        if is_strange && !api.get_opt(&key.name).await?.is_some_and(|service| was_given_here(&service)) {
             return Ok(Next::Rest);
         }
         let assignment = assign(&service, &mut self.shared.pool.lock());
@@ -104,7 +107,6 @@ impl Reconcile for Addresses {
                 self.shared.refused.lock().remove(key);
             }
         }
-        let api = self.applier.api::<Service>(&key.namespace);
         match self.applier.report(&api, &service, Some(&before), &status).await {
             Ok(Some(written)) => self.services.wrote(written),
             Ok(None) => {}

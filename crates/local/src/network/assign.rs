@@ -66,19 +66,22 @@ pub(super) fn is_ours(service: &Service) -> bool {
         })
 }
 
-/// Whether somebody else has given a Service its address: one that is none of this range and that was not written here.
-/// One that was, such as before a snapshot was taken elsewhere, is given anew.
-pub(super) fn is_anothers(service: &Service, pool: &Pool) -> bool {
+/// Whether a Service has an address that is none of this range.
+pub(super) fn is_strange(service: &Service, pool: &Pool) -> bool {
     let balancer = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
     let has_any = balancer.is_some_and(|balancer| balancer.ingress.iter().flatten().next().is_some());
+    has_any && !stored_address(service).is_some_and(|address| pool.contains(address))
+}
+
+/// Whether the address of a Service was written here, such as before a snapshot was taken elsewhere, by what the API itself
+/// says: copies have no managedFields.
+pub(super) fn was_given_here(service: &Service) -> bool {
     let wrote_it = |entry: &ManagedFieldsEntry| {
         let fields = entry.fields_v1.as_ref();
         entry.manager.as_deref() == Some(BY)
             && fields.is_some_and(|fields| fields.0.pointer("/f:status/f:loadBalancer").is_some())
     };
-    has_any
-        && !stored_address(service).is_some_and(|address| pool.contains(address))
-        && !service.managed_fields().iter().any(wrote_it)
+    service.managed_fields().iter().any(wrote_it)
 }
 
 /// The address a Service's status tells.
@@ -187,7 +190,9 @@ mod tests {
             ("metallb", json!([{"ip": "127.80.0.2"}]), false),
             (BY, json!([{"ip": "192.0.2.1"}]), false),
         ] {
-            assert_eq!(is_anothers(&written(manager, ingress.clone()), &pool()), expected, "{manager} {ingress}");
+            let service = written(manager, ingress.clone());
+            let is_anothers = is_strange(&service, &pool()) && !was_given_here(&service);
+            assert_eq!(is_anothers, expected, "{manager} {ingress}");
         }
     }
 

@@ -14,7 +14,7 @@ use capi::names::{finalizers::KUBEADM_CONTROL_PLANE, labels, secrets};
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::ObjectMeta;
 use kube::{Resource, ResourceExt};
-use runtime::{Failure, Key, Next, Queue, Reconcile};
+use runtime::{Failure, Key, Next, Queue, Reconcile, Retry};
 use serde_json::json;
 
 use super::set::of_template;
@@ -100,7 +100,10 @@ impl ControlPlanes {
         let (namespace, name) = (observed.plane.namespace().unwrap_or_default(), cluster.name_any());
         let stored = |name: String| self.world.secrets.get(&Key::new(&namespace, name));
         let found = stored(secrets::authority(&name)).zip(stored(secrets::kubeconfig(&name)));
-        let Some((authority, kubeconfig)) = found else { return Ok(()) };
+        let Some((authority, kubeconfig)) = found else {
+            let message = format!("the administrator's kubeconfig of {name} ends, and its authority is not there");
+            return Err(Failure::new(Retry::Backoff, "AuthorityMissing", message));
+        };
         let change = keys::renewal(cluster, &authority, observed.now)?;
         self.world.secrets.patch(&kubeconfig, change).await.map(drop)
     }

@@ -69,10 +69,13 @@ pub(super) fn plan(observed: &Observed) -> Plan {
         false if !is_held(&**plane, KUBEADM_CONTROL_PLANE) => vec![Step::Hold],
         false if !has_ground(observed) => Vec::new(),
         false if !observed.has_keys => vec![Step::Keys],
-        false if observed.renew_at.is_some_and(|at| at <= observed.now) => vec![Step::Renew],
-        false => next(observed).into_iter().collect(),
+        false => {
+            let is_due = observed.renew_at.is_some_and(|at| at <= observed.now);
+            next(observed).into_iter().chain(is_due.then_some(Step::Renew)).collect()
+        }
     };
-    Plan { steps, status: Some(report(observed)), due: observed.renew_at.filter(|_| !is_leaving(&**plane)) }
+    let due = observed.renew_at.filter(|at| *at > observed.now && !is_leaving(&**plane));
+    Plan { steps, status: Some(report(observed)), due }
 }
 
 /// A digest of what the machines are made of, but for their version.
@@ -330,7 +333,11 @@ mod tests {
         keyless.has_keys = false;
         let mut old = observed(plane(1, "v1", true), vec![machine("a", "v1", "well")]);
         old.renew_at = Some(Timestamp::UNIX_EPOCH);
-        assert_eq!(plan(&old).due, old.renew_at);
+        // Once it is tried, its outcome says when again.
+        assert_eq!(plan(&old).due, None);
+        let mut young = observed(plane(1, "v1", true), vec![machine("a", "v1", "well")]);
+        young.renew_at = Some(Timestamp::MAX);
+        assert_eq!((plan(&young).due, plan(&young).steps), (young.renew_at, vec![]));
         let mut nowhere = observed(plane(1, "v1", false), vec![]);
         nowhere.cluster = None;
         let leaving = |machines: Vec<Arc<Machine>>, workers: usize| {
