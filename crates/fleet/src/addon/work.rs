@@ -81,8 +81,8 @@ pub(crate) async fn ensure(
     let is_left_alone = told.is_same_wish() && wanted.drift != DriftPolicy::Repair;
     let release = match last {
         Some(last) if told.is_of(&last) => last,
-        // Others changed it while nobody looked, and it stays as they want it.
-        Some(last) if is_left_alone && last.info.status == Status::Deployed => {
+        // Others changed it while nobody looked, or are about to remove it, and it stays as they want it.
+        Some(last) if is_left_alone && (last.info.status == Status::Uninstalling || !last.info.status.is_pending()) => {
             let mut done = look(target, &last).await?;
             done.release.revision = told.revision();
             return Ok(done);
