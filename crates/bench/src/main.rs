@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use report::{Figures, Whole, percentile, say};
-use server::Programs;
+use server::{Programs, Server};
 
 /// The same as that of `butler`, so that what is measured here is what is used there.
 #[global_allocator]
@@ -190,21 +190,30 @@ async fn measure_clusters(butler: std::path::PathBuf, size: &Size) -> Result<()>
 }
 
 async fn measure_whole(butler: &Programs, size: &Size) -> Result<Whole> {
-    let mut starts = Vec::new();
-    for _ in 1..size.starts {
-        let folder = tempfile::tempdir()?;
-        let server = butler.start(folder.path()).await?;
-        starts.push(server.complete);
-        server.stop()?;
-    }
-    let folder = tempfile::tempdir()?;
-    let server = butler.start(folder.path()).await?;
-    starts.push(server.complete);
-    tokio::time::sleep(SETTLE).await;
-    let whole = Whole { complete: percentile(&mut starts, 0.5), idle: server.resident()? };
+    let (_folder, server, complete) = started(butler, size, |server| server.complete).await?;
+    let whole = Whole { complete, idle: server.resident()? };
     say(&format!("butler up: started in {:?}, {} MB", whole.complete, whole.idle / 1_000_000));
     server.stop()?;
     Ok(whole)
+}
+
+/// A server that has been idle for a while, its folder, and the median of what several starts took.
+async fn started(
+    programs: &Programs,
+    size: &Size,
+    took: fn(&Server) -> Duration,
+) -> Result<(tempfile::TempDir, Server, Duration)> {
+    let mut starts = Vec::new();
+    loop {
+        let folder = tempfile::tempdir()?;
+        let server = programs.start(folder.path()).await?;
+        starts.push(took(&server));
+        if starts.len() == size.starts {
+            tokio::time::sleep(SETTLE).await;
+            return Ok((folder, server, percentile(&mut starts, 0.5)));
+        }
+        server.stop()?;
+    }
 }
 
 async fn measure_addons(butler: std::path::PathBuf, size: &Size) -> Result<()> {
@@ -215,19 +224,8 @@ async fn measure_addons(butler: std::path::PathBuf, size: &Size) -> Result<()> {
 
 async fn measure(name: &str, programs: &Programs, size: &Size) -> Result<Figures> {
     let progress = |what: String| say(&format!("{name}: {what}"));
-    let mut starts = Vec::new();
-    for _ in 1..size.starts {
-        let folder = tempfile::tempdir()?;
-        let server = programs.start(folder.path()).await?;
-        starts.push(server.start);
-        server.stop()?;
-    }
-    let folder = tempfile::tempdir()?;
-    let server = programs.start(folder.path()).await?;
-    starts.push(server.start);
-    let mut figures = Figures { start: percentile(&mut starts, 0.5), ..Figures::default() };
-    tokio::time::sleep(SETTLE).await;
-    figures.idle = server.resident()?;
+    let (folder, server, start) = started(programs, size, |server| server.start).await?;
+    let mut figures = Figures { start, idle: server.resident()?, ..Figures::default() };
     progress(format!("started in {:?}, {} MB", figures.start, figures.idle / 1_000_000));
 
     load::namespaces(&server.dialler).await?;

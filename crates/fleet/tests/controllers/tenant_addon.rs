@@ -60,17 +60,23 @@ async fn teams_do_not_reach_into_the_platforms_network() {
     visited.abort();
 }
 
-#[tokio::test]
-async fn a_cluster_that_moved_is_found_by_its_new_kubeconfig() {
-    let mut world = World::new().await;
-    let mut tenant = Tenant::new(&world, world.plane()).await;
+/// Walls that are painted: the folder of the chart, the addons, and what the chart makes.
+async fn painted(world: &mut World, tenant: &Tenant) -> (tempfile::TempDir, Api<TenantAddon>, Api<ConfigMap>) {
     let files = tempfile::tempdir().unwrap();
-    define(&world, "paint", of_chart(&chart(files.path(), "paint"), "paint"), json!({})).await;
-    start(&mut world, &files.path().join("cache"));
+    define(world, "paint", of_chart(&chart(files.path(), "paint"), "paint"), json!({})).await;
+    start(world, &files.path().join("cache"));
     let (addons, maps) =
         (world.within::<TenantAddon>(TEAM), Api::<ConfigMap>::default_namespaced(tenant.client.clone()));
     ask(&addons, "walls", json!({"addon": "paint"})).await;
     until(&addons, "walls", "installed", is(AddonPhase::Installed)).await;
+    (files, addons, maps)
+}
+
+#[tokio::test]
+async fn a_cluster_that_moved_is_found_by_its_new_kubeconfig() {
+    let mut world = World::new().await;
+    let mut tenant = Tenant::new(&world, world.plane()).await;
+    let (_files, _, maps) = painted(&mut world, &tenant).await;
     tenant.moves().await;
     // Whoever still looked at the old address would not see it.
     patch(&maps, "paint", json!({"data": {"colour": "grey"}})).await;
@@ -81,13 +87,7 @@ async fn a_cluster_that_moved_is_found_by_its_new_kubeconfig() {
 async fn what_a_tenant_does_with_helm_is_put_right() {
     let mut world = World::new().await;
     let tenant = Tenant::new(&world, world.plane()).await;
-    let files = tempfile::tempdir().unwrap();
-    define(&world, "paint", of_chart(&chart(files.path(), "paint"), "paint"), json!({})).await;
-    start(&mut world, &files.path().join("cache"));
-    let (addons, maps) =
-        (world.within::<TenantAddon>(TEAM), Api::<ConfigMap>::default_namespaced(tenant.client.clone()));
-    ask(&addons, "walls", json!({"addon": "paint"})).await;
-    until(&addons, "walls", "installed", is(AddonPhase::Installed)).await;
+    let (files, addons, maps) = painted(&mut world, &tenant).await;
     let at_revision = |revision: i32| {
         move |addon: &TenantAddon| {
             let release = addon.status.as_ref().and_then(|status| status.helm_release.clone());

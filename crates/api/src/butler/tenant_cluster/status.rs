@@ -141,7 +141,7 @@ fn main_pool() -> String {
     crate::names::DEFAULT_WORKER_POOL.to_owned()
 }
 
-/// Defaults that were chosen for what the spec leaves out, as team and platform had them when the cluster was first seen.
+/// Defaults that were chosen for what the spec leaves out, as team and platform had them when the cluster was begun.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
