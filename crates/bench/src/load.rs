@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::connection::Dialler;
@@ -21,6 +22,8 @@ const WATCHERS: usize = 100;
 const WARMING_UP: usize = 20;
 /// Between two watched creates: slow enough that none waits for another.
 const PACE: Duration = Duration::from_millis(25);
+/// After the last create, all events have arrived.
+const LATEST: Duration = Duration::from_secs(3);
 
 /// Makes the namespaces of the load.
 pub(crate) async fn namespaces(dialler: &Dialler) -> Result<()> {
@@ -84,12 +87,14 @@ pub(crate) async fn create(
 pub(crate) async fn watch(dialler: &Dialler, creates: usize) -> Result<Vec<Duration>> {
     let creates = creates + WARMING_UP;
     let epoch = Instant::now();
+    let (end, ended) = watch::channel(());
     let mut watchers = JoinSet::new();
     for _ in 0..WATCHERS {
         let mut connection = dialler.connect().await?;
         let body = connection.open(&format!("{WATCHED}?watch=true&resourceVersion=0&timeoutSeconds=600")).await?;
+        let ended = ended.clone();
         // The connection ends with its sender.
-        watchers.spawn(async move { (arrivals(body, creates).await, connection) });
+        watchers.spawn(async move { (frames(body, ended).await, connection) });
     }
     let mut connection = dialler.connect().await?;
     let mut pace = tokio::time::interval(PACE);
@@ -100,10 +105,12 @@ pub(crate) async fn watch(dialler: &Dialler, creates: usize) -> Result<Vec<Durat
         sent.push(epoch.elapsed());
         connection.create(WATCHED, body).await?;
     }
+    tokio::time::sleep(LATEST).await;
+    end.send_replace(());
     let mut times = Vec::with_capacity(creates * WATCHERS);
     while let Some(watcher) = watchers.join_next().await {
-        let (arrivals, _connection) = watcher?;
-        for (arrival, sent) in arrivals?.into_iter().zip(&sent).skip(WARMING_UP) {
+        let (frames, _connection) = watcher?;
+        for (arrival, sent) in arrivals(frames?, creates)?.into_iter().zip(&sent).skip(WARMING_UP) {
             times.push(arrival.duration_since(epoch).saturating_sub(*sent));
         }
     }
@@ -115,22 +122,35 @@ fn name(number: usize) -> String {
     format!("event-{number:06}")
 }
 
+/// What comes until the end, and when. It is looked at afterwards: the client must not be what takes the time.
+async fn frames(mut body: Incoming, mut ended: watch::Receiver<()>) -> Result<Vec<(Instant, Bytes)>> {
+    let mut frames = Vec::new();
+    loop {
+        let frame = tokio::select! {
+            frame = body.frame() => frame,
+            _ = ended.changed() => return Ok(frames),
+        };
+        let (frame, now) = (frame.context("a watch ended early")??, Instant::now());
+        frames.extend(frame.into_data().ok().map(|data| (now, data)));
+    }
+}
+
 /// When each of the numbered creates arrived.
-async fn arrivals(mut body: Incoming, creates: usize) -> Result<Vec<Instant>> {
+fn arrivals(frames: Vec<(Instant, Bytes)>, creates: usize) -> Result<Vec<Instant>> {
     let mut arrivals = Vec::with_capacity(creates);
     let mut pending = BytesMut::new();
-    while arrivals.len() < creates {
-        let frame = body.frame().await.context("a watch ended early")??;
-        let now = Instant::now();
-        let Ok(data) = frame.into_data() else { continue };
+    for (at, data) in frames {
         pending.extend_from_slice(&data);
         while let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
             let line = pending.split_to(end + 1);
             let expected = name(arrivals.len());
             if line.windows(expected.len()).any(|window| window == expected.as_bytes()) {
-                arrivals.push(now);
+                arrivals.push(at);
             }
         }
+    }
+    if arrivals.len() < creates {
+        bail!("a watcher got {} of {creates} events within {LATEST:?} of the last create", arrivals.len());
     }
     Ok(arrivals)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use butler_api::names::SYSTEM_NAMESPACE;
@@ -13,12 +14,12 @@ use k8s_openapi::api::core::v1::{Namespace, Toleration};
 use kapi::Plane;
 use kube::api::PostParams;
 use kube::{Api, Client, ResourceExt};
-use local::Tenants;
 use local::agent::{self, Agent, Backoff, ControllerRole, Controllers, Programs, Simulation};
 use local::cluster_api::{self, ClusterApi};
 use local::machines::{self, SimulatedMachines};
 use local::network::{self, Network};
 use local::workloads::{self, Workloads};
+use local::{Pulse, Tenants};
 use runtime::{Clock, Metrics, Watches};
 use serde_json::json;
 use steward::capi::CapiController;
@@ -37,6 +38,8 @@ use crate::shared_etcd;
 const NODE: &str = "local";
 /// Keeps pods from the node in a Kubernetes that has nodes of its own.
 const TAINT: &str = "butler.butlerlabs.dev/local";
+/// How often leases of nodes are renewed that only people look at.
+const SHOWN_LEASES: Duration = Duration::from_secs(10 * 60);
 /// The version its node says it speaks.
 const VERSION: &str = "v1.34.4";
 
@@ -78,8 +81,9 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
     prepare(&client, addresses, real, &tolerations).await?;
     let clock: Clock = Arc::new(Timestamp::now);
     let watches = Watches::new(client.clone());
-    let volumes = workloads::Settings { volumes_dir: data.path().join("volumes") };
-    let controllers = tenant_controllers(&clock, &metrics, &volumes);
+    let pulse = Pulse::default();
+    let working = workloads::Settings::new(data.path().join("volumes"), pulse.clone());
+    let controllers = tenant_controllers(&clock, &metrics, &working);
     let hosts = real.is_none().then(|| machines::Hosts { plane: plane.clone(), controllers: Arc::clone(&controllers) });
     let programs = match real {
         Some(real) => Programs::real(real.binaries().clone(), Simulation::default()),
@@ -111,13 +115,16 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
     let mut steward_settings = steward::Settings { tolerations, ..steward::Settings::default() };
     steward_settings.leaf_lifetime = leaf_lifetime.unwrap_or(steward_settings.leaf_lifetime);
     let tenants = Tenants::new(&watches);
-    let data_centre = machines::Settings { hosts, others: installed.others, ..machines::Settings::default() };
+    let mut data_centre =
+        machines::Settings { hosts, others: installed.others, pulse, ..machines::Settings::default() };
+    // Controllers of this process need no leases; those of others live by them.
+    data_centre.renew_every = if real.is_none() { SHOWN_LEASES } else { data_centre.renew_every };
     Ok(Machine {
         _cluster_api: installed
             .cluster_api
             .then(|| cluster_api::start(&watches, &tenants, Arc::clone(&clock), metrics.clone())),
         _machines: machines::start(&watches, &tenants, Arc::clone(&clock), metrics.clone(), data_centre),
-        _workloads: runs_workloads.then(|| workloads::start(&watches, Arc::clone(&clock), metrics.clone(), volumes)),
+        _workloads: runs_workloads.then(|| workloads::start(&watches, Arc::clone(&clock), metrics.clone(), working)),
         _network: network::start(&watches, Arc::clone(&clock), &metrics, balancing),
         _fleet: fleet::start(&watches, &clock, &metrics, addons(data).await?),
         _steward: steward(&watches, &metrics, &steward_settings, &drivers),
@@ -156,9 +163,9 @@ fn steward(watches: &Watches, metrics: &Metrics, settings: &steward::Settings, d
 /// What kube-controller-manager of a tenant does when its API server is embedded. Its scheduler comes with it.
 fn tenant_controllers(clock: &Clock, metrics: &Metrics, settings: &workloads::Settings) -> Controllers {
     let (clock, metrics, settings) = (Arc::clone(clock), metrics.clone(), settings.clone());
-    Arc::new(move |role, client| match role {
+    Arc::new(move |role, api, client| match role {
         ControllerRole::ControllerManager => {
-            Box::new(workloads::start(&Watches::new(client), Arc::clone(&clock), metrics.clone(), settings.clone()))
+            Box::new(workloads::start_as_needed(api, client, Arc::clone(&clock), metrics.clone(), settings.clone()))
         }
         ControllerRole::Scheduler => Box::new(()),
     })

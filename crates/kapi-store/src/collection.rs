@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use parking_lot::RwLock;
 use tokio::sync::watch;
 
 use crate::record::{Document, Event};
-use crate::stored::Stored;
+use crate::stored::{self, Model, Stored};
 
 /// Feeds that fall further behind than this read the log instead; it bounds what an idle collection keeps of old versions.
 const RECENT: usize = 128;
@@ -97,6 +97,8 @@ pub struct Collection {
     published: Arc<AtomicU64>,
     /// The first collection of the same resource, in another API.
     like: Option<Arc<Collection>>,
+    /// What its objects and those of all collections like it are like, if it is the first.
+    model: OnceLock<Model>,
 }
 
 impl std::fmt::Debug for Collection {
@@ -108,12 +110,18 @@ impl std::fmt::Debug for Collection {
 impl Collection {
     pub(crate) fn new(name: Arc<str>, published: Arc<AtomicU64>, like: Option<Arc<Self>>) -> Self {
         let state = State { recent_after: published.load(Ordering::Acquire), ..State::default() };
-        Self { name, state: RwLock::new(state), changed: watch::Sender::new(()), published, like }
+        let (state, changed) = (RwLock::new(state), watch::Sender::new(()));
+        Self { name, state, changed, published, like, model: OnceLock::new() }
     }
 
     /// The name it was asked for by.
     pub fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    /// Changes whenever something here does.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
     }
 
     /// One object.
@@ -162,14 +170,29 @@ impl Collection {
 
     fn stored(&self, key: &str, entry: Option<Entry>) -> Option<Stored> {
         let entry = entry?;
-        Some(match &self.like {
-            Some(like) => Stored::new(entry, like.state.read().entries.get(key)),
-            None => Stored::new(entry, None),
-        })
+        let (like, first) = match &self.like {
+            Some(first) => (first.namesake(key), &**first),
+            None => (None, self),
+        };
+        // The model itself is kept whole.
+        let model = first.model.get().or_else(|| {
+            drop(first.model.set(stored::model(&entry.bytes)?));
+            None
+        });
+        Some(Stored::new(entry, like.as_ref(), model))
     }
 
-    /// Takes a committed change in. Called by the writer alone, in revision order.
-    pub(crate) fn take(&self, event: Arc<Event>, entry: Option<Entry>) {
+    /// The object of this name, for others to be like it: it is kept whole from then on.
+    fn namesake(&self, key: &str) -> Option<Bytes> {
+        if let Some(whole) = self.state.read().entries.get(key)?.whole() {
+            return Some(whole.clone());
+        }
+        self.state.write().entries.get_mut(key).map(Stored::make_whole)
+    }
+
+    /// Takes a committed change in; tells whether it is the first that is remembered. Called by the writer alone, in
+    /// revision order.
+    pub(crate) fn take(&self, event: Arc<Event>, entry: Option<Entry>) -> bool {
         let stored = self.stored(&event.key, entry);
         let mut state = self.state.write();
         state.put(&event.key, event.revision, stored);
@@ -177,21 +200,20 @@ impl Collection {
         if self.changed.receiver_count() == 0 {
             state.recent = VecDeque::new();
             state.recent_after = event.revision;
-            return;
+            return false;
         }
+        let is_first = state.recent.is_empty();
         if state.recent.len() == RECENT
             && let Some(oldest) = state.recent.pop_front()
         {
             state.recent_after = oldest.revision;
         }
         state.recent.push_back(event);
+        is_first
     }
 
-    /// Drops recent changes up to `revision`; feeds behind it read the log.
-    pub(crate) fn forget_recent(&self, revision: u64) {
-        if self.state.read().recent.is_empty() {
-            return;
-        }
+    /// Drops recent changes up to `revision`; feeds behind it read the log. Tells whether later ones are left.
+    pub(crate) fn forget_recent(&self, revision: u64) -> bool {
         let mut state = self.state.write();
         while let Some(oldest) = state.recent.front()
             && oldest.revision <= revision
@@ -200,6 +222,7 @@ impl Collection {
             state.recent.pop_front();
         }
         state.recent.shrink_to_fit();
+        !state.recent.is_empty()
     }
 }
 

@@ -46,6 +46,8 @@ pub(crate) struct Shared {
     /// History up to here is gone.
     pub(crate) compacted: AtomicU64,
     observers: RwLock<Vec<Weak<dyn Observer>>>,
+    /// The collections with recent changes at hand.
+    pub(crate) remembering: Mutex<Vec<Arc<Collection>>>,
 }
 
 impl Store {
@@ -200,6 +202,7 @@ impl Shared {
             revision: published,
             compacted: AtomicU64::new(compacted),
             observers,
+            remembering: Mutex::default(),
         })
     }
 
@@ -230,9 +233,7 @@ impl Shared {
     }
 
     fn forget_recent(&self, revision: u64) {
-        for collection in self.collections.read().by_name.values() {
-            collection.forget_recent(revision);
-        }
+        self.remembering.lock().retain(|collection| collection.forget_recent(revision));
     }
 
     fn check(&self, revision: u64) -> Result<(), HistoryError> {

@@ -1,15 +1,25 @@
 //! An object as a collection keeps it.
 //!
-//! Every API begins with the same objects, which differ in little more than their revisions and uids, and these stand
-//! near the beginning. So what a document has in common with the end of its namesake in the first collection of the
-//! same resource is kept once.
+//! Objects of a kind differ in little: names, uids, times. Every API begins with the same objects, which differ in even
+//! less, and that stands near their beginning. So what a document has in common with the end of its namesake in the first
+//! collection of the same resource is kept once; of others, what they have in common with a model of their kind.
+
+use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use lz4_flex::block::{compress_with_dict, decompress_with_dict};
 
 use crate::collection::Entry;
 
 /// Shorter ends are not worth being told apart.
 const WORTH_SHARING: usize = 128;
+/// Shorter documents are not worth being packed.
+const WORTH_PACKING: usize = 256;
+/// No part of a longer model would be found again.
+const LONGEST_MODEL: usize = 64 * 1024;
+
+/// What objects of one kind look like: one of them.
+pub(crate) type Model = Arc<[u8]>;
 
 /// An object in memory.
 pub(crate) struct Stored {
@@ -21,16 +31,17 @@ pub(crate) struct Stored {
 enum Text {
     Whole(Bytes),
     Shared { begins: Box<[u8]>, ends: Bytes },
+    Packed { packed: Box<[u8]>, length: u32, model: Model },
 }
 
 impl Stored {
-    /// Keeps an object, whose namesake elsewhere may be `like` it.
-    pub(crate) fn new(entry: Entry, like: Option<&Self>) -> Self {
+    /// Keeps an object, whose namesake elsewhere may be `like` it, and which may be of the kind of a model.
+    pub(crate) fn new(entry: Entry, like: Option<&Bytes>, model: Option<&Model>) -> Self {
         let Entry { revision, bytes, splice } = entry;
-        let text = match like.map(|like| &like.text) {
-            Some(Text::Whole(other)) => shared(bytes, other),
-            _ => Text::Whole(bytes),
-        };
+        let text = like
+            .and_then(|like| shared(&bytes, like))
+            .or_else(|| packed(&bytes, model?))
+            .unwrap_or_else(|| Text::Whole(bytes));
         Self { revision, splice, text }
     }
 
@@ -51,34 +62,67 @@ impl Stored {
                 out.put_slice(ends);
                 out.freeze()
             }
+            // It was unpacked once when it was packed, from bytes that nobody can change.
+            Text::Packed { packed, length, model } => {
+                decompress_with_dict(packed, *length as usize, model).unwrap_or_default().into()
+            }
         }
+    }
+
+    /// The document if it is kept as it is.
+    pub(crate) fn whole(&self) -> Option<&Bytes> {
+        match &self.text {
+            Text::Whole(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// Keeps the document as it is from now on, for others to be like it.
+    pub(crate) fn make_whole(&mut self) -> Bytes {
+        let bytes = self.bytes();
+        self.text = Text::Whole(bytes.clone());
+        bytes
     }
 }
 
-fn shared(bytes: Bytes, other: &Bytes) -> Text {
+/// A document as a model for others of its kind, if it may be one.
+pub(crate) fn model(bytes: &Bytes) -> Option<Model> {
+    (WORTH_PACKING..=LONGEST_MODEL).contains(&bytes.len()).then(|| Model::from(&**bytes))
+}
+
+fn shared(bytes: &Bytes, other: &Bytes) -> Option<Text> {
     let common = bytes.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count();
     if common < WORTH_SHARING {
-        return Text::Whole(bytes);
+        return None;
     }
     let (begins, _) = bytes.split_at(bytes.len() - common);
-    Text::Shared { begins: begins.into(), ends: other.slice(other.len() - common..) }
+    Some(Text::Shared { begins: begins.into(), ends: other.slice(other.len() - common..) })
+}
+
+fn packed(bytes: &Bytes, model: &Model) -> Option<Text> {
+    let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() >= WORTH_PACKING)?;
+    let packed = compress_with_dict(bytes, model);
+    let is_smaller = packed.len() < bytes.len() / 4 * 3;
+    let is_right = || decompress_with_dict(&packed, bytes.len(), model).is_ok_and(|unpacked| unpacked == *bytes);
+    (is_smaller && is_right()).then(|| Text::Packed { packed: packed.into(), length, model: Arc::clone(model) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn stored(text: &str, like: Option<&Stored>) -> Stored {
-        Stored::new(Entry { revision: 1, bytes: Bytes::copy_from_slice(text.as_bytes()), splice: 0 }, like)
+    fn stored(text: &str, like: Option<&Stored>, model: Option<&Model>) -> Stored {
+        let bytes = Bytes::copy_from_slice(text.as_bytes());
+        Stored::new(Entry { revision: 1, bytes, splice: 0 }, like.and_then(Stored::whole), model)
     }
 
     #[test]
     fn equal_ends_are_kept_once_and_read_as_before() {
         let end = "x".repeat(WORTH_SHARING);
-        let first = stored(&format!("first{end}"), None);
-        let second = stored(&format!("second {end}"), Some(&first));
-        let third = stored(&end, Some(&first));
-        let short = stored("short x", Some(&first));
+        let first = stored(&format!("first{end}"), None, None);
+        let second = stored(&format!("second {end}"), Some(&first), None);
+        let third = stored(&end, Some(&first), None);
+        let short = stored("short x", Some(&first), None);
         for (stored, is_shared, text) in [
             (&first, false, format!("first{end}")),
             (&second, true, format!("second {end}")),
@@ -89,4 +133,30 @@ mod tests {
             assert_eq!(stored.bytes(), text);
         }
     }
+
+    #[test]
+    fn documents_are_packed_where_that_makes_them_smaller_and_read_as_before() {
+        let document = |name: &str| format!(r#"{{"kind":"Thing","metadata":{{"name":"{name}"}},"spec":{SPEC}}}"#);
+        let kind = model(&Bytes::from(document("model"))).unwrap();
+        // Nothing in it is found anywhere else.
+        let numbers =
+            std::iter::successors(Some(1_u32), |n| Some(n.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)));
+        let noise: String = numbers.take(400).map(|n| char::from(b'!' + (n >> 24) as u8 % 90)).collect();
+        for (text, most) in [(document("one"), Some(60)), (document(&"x".repeat(1000)), Some(90)), (noise, None)] {
+            let mut stored = stored(&text, None, Some(&kind));
+            let length = match &stored.text {
+                Text::Packed { packed, .. } => Some(packed.len()),
+                _ => None,
+            };
+            assert_eq!(length.is_some(), most.is_some(), "{text}");
+            assert!(length <= most, "{length:?} {text}");
+            assert_eq!(stored.bytes(), text);
+            assert_eq!(stored.make_whole(), text);
+            assert!(stored.whole().is_some());
+        }
+        assert!(packed(&Bytes::from("x".repeat(WORTH_PACKING - 1)), &kind).is_none());
+        assert!(model(&Bytes::from("x".repeat(LONGEST_MODEL + 1))).is_none());
+    }
+
+    const SPEC: &str = r#"{"template":{"metadata":{"labels":{"app":"web","tier":"front"}},"spec":{"containers":[{"name":"main","image":"registry.example/web:1","resources":{"limits":{"memory":"64Mi"}}}],"restartPolicy":"Always","terminationGracePeriodSeconds":30}}}"#;
 }

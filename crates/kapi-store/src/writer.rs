@@ -202,7 +202,9 @@ impl Batch {
                 bytes: staged.document.bytes.clone(),
                 splice: staged.document.splice,
             });
-            staged.collection.take(Arc::clone(&staged.event), entry);
+            if staged.collection.take(Arc::clone(&staged.event), entry) {
+                shared.remembering.lock().push(Arc::clone(&staged.collection));
+            }
         }
         shared.revision.store(self.revision, Ordering::Release);
         for staged in &self.staged {

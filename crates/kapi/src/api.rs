@@ -271,6 +271,12 @@ impl Api {
         &self.inner.name
     }
 
+    /// The changes from now on in these collections, such as `deployments.apps`.
+    pub fn changes(&self, collections: &[&str]) -> Changes {
+        let collections = collections.iter().map(|name| self.inner.collection_named(name).changes()).collect();
+        Changes { collections }
+    }
+
     /// Waits until one of these collections, such as `deployments.apps`, holds more objects than the number beside it.
     pub async fn outgrown(&self, sizes: &[(&str, usize)]) {
         loop {
@@ -283,6 +289,23 @@ impl Api {
             }
             arrival.await;
         }
+    }
+}
+
+/// That something changes in some collections, not what.
+pub struct Changes {
+    collections: Vec<watch::Receiver<()>>,
+}
+
+impl Changes {
+    /// Waits for a change since the last one that was told.
+    pub async fn next(&mut self) {
+        let any = futures::future::select_all(self.collections.iter_mut().map(|changed| Box::pin(changed.changed())));
+        // A sender is gone with its API.
+        if any.await.0.is_err() {
+            std::future::pending::<()>().await;
+        }
+        self.collections.iter_mut().for_each(watch::Receiver::mark_unchanged);
     }
 }
 

@@ -36,7 +36,7 @@ mod service;
 mod status;
 mod write;
 
-pub use api::{Api, ApiError, FurtherMetrics, Options, Plane};
+pub use api::{Api, ApiError, Changes, FurtherMetrics, Options, Plane};
 pub use auth::Security;
 pub use controllers::Controllers;
 pub use kapi_auth::{StaticTokens, User};

@@ -20,7 +20,11 @@ pub(crate) trait Controller: Reconcile {
 
 /// Runs a controller until dropped.
 pub(crate) async fn serve<C: Controller>(controller: C, metrics: &Metrics) {
-    let queue = Queue::default();
+    serve_queue(controller, Queue::default(), metrics).await;
+}
+
+/// The same, with a queue that others look at.
+pub(crate) async fn serve_queue<C: Controller>(controller: C, queue: Queue, metrics: &Metrics) {
     controller.subscribe(&queue);
     runtime::run(C::NAME, Arc::new(controller), queue, C::WORKERS, metrics.clone()).await;
 }

@@ -16,9 +16,11 @@ mod controller;
 pub mod machines;
 pub mod network;
 mod objects;
+mod pulse;
 mod tenants;
 pub mod workloads;
 
 pub use addresses::PodAddresses;
 pub use bridge::{Bridge, BridgeError};
+pub use pulse::Pulse;
 pub use tenants::Tenants;

@@ -75,7 +75,7 @@ async fn pods_of_one_api_see_the_same_objects_and_take_turns_in_controlling() {
     let machine = Machine::new().await;
     let started = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&started);
-    let controllers: local::agent::Controllers = Arc::new(move |role, client| {
+    let controllers: local::agent::Controllers = Arc::new(move |role, _, client| {
         seen.lock().push((role, client));
         Box::new(())
     });
@@ -92,10 +92,7 @@ async fn pods_of_one_api_see_the_same_objects_and_take_turns_in_controlling() {
     assert_eq!(old.apiserver_version().await.unwrap().git_version, "v1.34.4");
     assert_eq!(new.apiserver_version().await.unwrap().git_version, "v1.35.4");
 
-    // An empty API needs none; then they act with the certificate of their kubeconfig, at one pod after the other.
-    assert!(started.lock().is_empty());
-    let node: Node = object(json!({"metadata": {"name": "n"}}));
-    Api::all(old).create(&PostParams::default(), &node).await.unwrap();
+    // They act with the certificate of their kubeconfig, at one pod after the other.
     let have_started = async |count: usize| {
         let all = async {
             while started.lock().len() < count {
@@ -123,14 +120,10 @@ async fn pods_of_one_api_see_the_same_objects_and_take_turns_in_controlling() {
 async fn controllers_of_a_tenant_make_its_pods() {
     let machine = Machine::new().await;
     let volumes_dir = machine.settings.directory.join("volumes");
-    let settings = local::workloads::Settings { volumes_dir };
-    let controllers: local::agent::Controllers = Arc::new(move |_, client| {
-        Box::new(local::workloads::start(
-            &runtime::Watches::new(client),
-            clock(),
-            runtime::Metrics::default(),
-            settings.clone(),
-        ))
+    let settings = local::workloads::Settings::new(volumes_dir, local::Pulse::default());
+    let controllers: local::agent::Controllers = Arc::new(move |_, api, client| {
+        let (metrics, settings) = (runtime::Metrics::default(), settings.clone());
+        Box::new(local::workloads::start_as_needed(api, client, clock(), metrics, settings))
     });
     let programs = Programs::embedded(machine.plane.clone(), clock(), controllers, Simulation::default());
     let _agent = machine.agent(programs);

@@ -16,8 +16,9 @@ use kube::{Client, Config, Error};
 use rustls::client::Resumption;
 use tower::{BoxError, Service, ServiceBuilder};
 
-/// How often the other side is asked whether it is still there.
-const ASKED_EVERY: Duration = Duration::from_secs(60);
+/// When the other side is asked whether it is still there, if nothing came from it: later than bookmarks do, so that watched
+/// tenants need not be asked.
+const ASKED_EVERY: Duration = Duration::from_secs(90);
 /// One that does not say so by then is not, and its watches begin anew.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
 

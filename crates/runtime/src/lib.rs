@@ -36,7 +36,7 @@ pub use key::Key;
 pub use kubeconfig::config_of_secret;
 pub use metrics::Metrics;
 pub use patience::{PATIENCE, Patience, Silent};
-pub use queue::Queue;
+pub use queue::{Queue, Rest};
 pub use watched::{Watched, Watches};
 
 /// Tells the time.

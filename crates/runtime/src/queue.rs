@@ -17,6 +17,13 @@ pub struct Queue {
     shared: Arc<Shared>,
 }
 
+/// That there is nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// Until when, unless something changes.
+    pub until: Option<Instant>,
+}
+
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
@@ -52,6 +59,13 @@ impl Queue {
     /// How many keys are ready and wait for a worker.
     pub fn depth(&self) -> usize {
         self.shared.state.lock().ready.len()
+    }
+
+    /// Nothing while a key is ready or handed out; otherwise when the next one comes ready, if one does.
+    pub fn rest(&self) -> Option<Rest> {
+        let state = self.shared.state.lock();
+        let is_idle = state.ready.is_empty() && state.running.is_empty();
+        is_idle.then(|| Rest { until: state.later.keys().next().map(|(at, _)| *at) })
     }
 
     /// The next key whose pass is due. Give it back with [`done`](Self::done).

@@ -303,7 +303,8 @@ impl<K: Resource + Clone> Copy<K> {
         // Nobody reads them, and they are half of many objects.
         object.meta_mut().managed_fields = None;
         let key = Key::of(&object);
-        let object = Arc::new(object);
+        // A clone has no room to spare; what was read has, and a volume or container takes kilobytes.
+        let object = Arc::new(object.clone());
         let before = {
             let mut objects = self.objects.write();
             let ended = match source {
@@ -433,6 +434,13 @@ fn revision<K: Resource>(object: &K) -> Option<u64> {
 /// Lets a copy follow its kind.
 struct Following<K> {
     copy: Arc<Copy<K>>,
+}
+
+impl<K> Drop for Following<K> {
+    fn drop(&mut self) {
+        // Nobody is told any more, and listeners may hold copies whose listeners hold this one.
+        self.copy.listeners.write().clear();
+    }
 }
 
 impl<K: Resource + Clone + Send + Sync> follow::Listener<K> for Following<K> {

@@ -92,7 +92,7 @@ impl World {
         let metrics = Metrics::default();
         let watches = Watches::new(client.clone());
         let pods = PodAddresses { told: "10.61.128.0/17".parse().unwrap(), bound: net(128, 17) };
-        let controllers: agent::Controllers = Arc::new(|_, _| Box::new(()));
+        let controllers: agent::Controllers = Arc::new(|_, _, _| Box::new(()));
         // Tenants live in the time their certificates are made in.
         let ahead = Arc::new(AtomicI64::new(0));
         let seconds = Arc::clone(&ahead);
@@ -121,7 +121,7 @@ impl World {
             node_address: None,
             only_labelled: None,
         };
-        let volumes = workloads::Settings { volumes_dir: folder.path().join("volumes") };
+        let volumes = workloads::Settings::new(folder.path().join("volumes"), local::Pulse::default());
         let parts = (
             workloads::start(&watches, Arc::clone(&clock), metrics.clone(), volumes),
             network::start(&watches, Arc::clone(&clock), &metrics, balancing),

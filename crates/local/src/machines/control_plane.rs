@@ -3,6 +3,7 @@
 //! All machines of a control plane share one store, as they would share an etcd. It answers as long as one of them runs,
 //! and its data goes with the cluster.
 
+use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{Ipv4Addr, TcpListener};
@@ -17,12 +18,10 @@ use parking_lot::Mutex;
 use pki::{Authority, ClusterPki, SystemKeys};
 use runtime::{Clock, Failure, Key, Retry};
 use tokio::sync::oneshot;
-use tokio::task::AbortHandle;
 
 use super::bootstrap_data::Carried;
 use super::kubeadm;
 use crate::agent::{ControllerRole, Controllers, logical_api};
-use crate::workloads::NOTHING_TO_DO;
 
 /// Made anew at every start.
 const LEAF_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 365);
@@ -74,14 +73,8 @@ impl Running {
 /// What answers for a control plane. When this is dropped it takes no connection more, and ends those it has.
 struct Front {
     version: String,
-    controllers: AbortHandle,
+    _controllers: Box<dyn Any + Send + Sync>,
     _serves: oneshot::Sender<()>,
-}
-
-impl Drop for Front {
-    fn drop(&mut self) {
-        self.controllers.abort();
-    }
 }
 
 impl ControlPlanes {
@@ -181,13 +174,8 @@ impl ControlPlanes {
             }
             plane.close(&served);
         });
-        let (start, manager) = (Arc::clone(&hosts.controllers), client.clone());
-        let controllers = tokio::spawn(async move {
-            api.outgrown(&NOTHING_TO_DO).await;
-            let _controllers = start(ControllerRole::ControllerManager, manager);
-            std::future::pending::<()>().await;
-        });
-        let front = Front { version, controllers: controllers.abort_handle(), _serves: serves };
+        let controllers = (hosts.controllers)(ControllerRole::ControllerManager, api, client.clone());
+        let front = Front { version, _controllers: controllers, _serves: serves };
         kubeadm::complete(&client, &server, &keys.cluster_ca.pem()).await?;
         Ok(front)
     }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Client;
 use kube::api::{Patch, PatchParams};
@@ -20,6 +19,7 @@ use tokio::task::JoinSet;
 use super::Settings;
 use super::node::{self, NodeShape};
 use super::pods::{self, PodRunner};
+use crate::pulse::Pulse;
 use crate::tenants::{Tenant, Tenants};
 
 /// How late leases are renewed, and how many were.
@@ -39,6 +39,8 @@ struct Shared {
     clock: Clock,
     metrics: Metrics,
     pod_delay: Duration,
+    pulse: Pulse,
+    renew_every: Duration,
     slots: u64,
     /// Ordered, so that those of a namespace are together.
     fleets: Mutex<BTreeMap<Key, Fleet>>,
@@ -73,9 +75,11 @@ impl Kubelet {
 
 impl Kubelets {
     pub(super) fn new(tenants: Tenants, clock: Clock, metrics: Metrics, settings: &Settings) -> Self {
-        let slots = settings.renew_every.as_secs().max(1);
-        let (fleets, begun, pod_delay) = (Mutex::default(), Notify::new(), settings.delays.pod);
-        Self { shared: Arc::new(Shared { tenants, clock, metrics, pod_delay, slots, fleets, begun }) }
+        let (pulse, renew_every, pod_delay) = (settings.pulse.clone(), settings.renew_every, settings.delays.pod);
+        let (fleets, begun, slots) = (Mutex::default(), Notify::new(), renew_every.as_secs().max(1));
+        Self {
+            shared: Arc::new(Shared { tenants, clock, metrics, pod_delay, pulse, renew_every, slots, fleets, begun }),
+        }
     }
 
     /// Lets the kubelet of a node that has joined do its work, or stand still. Can be repeated at any time.
@@ -99,12 +103,14 @@ impl Kubelets {
             is_new
         };
         if is_dead {
+            self.shared.pulse.stops(&kubelet.shape.provider_id, (self.shared.clock)());
             return Ok(());
         }
         if is_new {
             self.shared.begun.notify_one();
-            renew(&tenant.client, &kubelet, (self.shared.clock)()).await?;
+            self.shared.renew(&tenant.client, &kubelet).await?;
         }
+        self.shared.pulse.beats(&kubelet.shape.provider_id);
         let nodes = tenant.nodes();
         let found = nodes.get(&Key::cluster(&name));
         if found.is_some_and(|found| !node::is_ready(&found)) {
@@ -122,6 +128,7 @@ impl Kubelets {
 
     /// Ends the kubelet of a machine that is switched off.
     pub(super) fn stop(&self, namespace: &str, name: &str, provider_id: &str) {
+        self.shared.pulse.ends(provider_id);
         let mut fleets = self.shared.fleets.lock();
         let here = fleets.range(Key::new(namespace, "")..).take_while(|(cluster, _)| cluster.namespace == namespace);
         let emptied = here.filter_map(|(cluster, fleet)| {
@@ -154,11 +161,11 @@ impl Kubelets {
             slot = (slot + 1) % self.shared.slots;
             while renewals.try_join_next().is_some() {}
             for (tenant, kubelet) in self.due(slot) {
-                let (clock, metrics) = (Clock::clone(&self.shared.clock), self.shared.metrics.clone());
+                let shared = Arc::clone(&self.shared);
                 renewals.spawn(async move {
-                    let now = clock();
-                    match renew(&tenant.client, &kubelet, now).await {
-                        Ok(()) => metrics.took(HEARTBEAT, clock().duration_since(now)),
+                    let begun = (shared.clock)();
+                    match shared.renew(&tenant.client, &kubelet).await {
+                        Ok(()) => shared.metrics.took(HEARTBEAT, (shared.clock)().duration_since(begun)),
                         Err(failure) => {
                             tracing::debug!(node = kubelet.shape.name, error = %failure.chain(), "cannot renew a lease");
                         }
@@ -180,16 +187,19 @@ impl Kubelets {
     }
 }
 
-async fn renew(client: &Client, kubelet: &Kubelet, now: Timestamp) -> Result<(), Failure> {
-    let name = &kubelet.shape.name;
-    let lease = json!({
-        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name},
-        "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": MicroTime(now)},
-    });
-    let params = PatchParams::apply("kubelet").force();
-    let request = Request::new(LEASES).patch(name, &params, &Patch::Apply(lease));
-    client.request::<Value>(as_node(request, name)?).await?;
-    Ok(())
+impl Shared {
+    async fn renew(&self, client: &Client, kubelet: &Kubelet) -> Result<(), Failure> {
+        let name = &kubelet.shape.name;
+        let (lasts, now) = (self.renew_every.as_secs() * 4, MicroTime((self.clock)()));
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name},
+            "spec": {"holderIdentity": name, "leaseDurationSeconds": lasts, "renewTime": now},
+        });
+        let params = PatchParams::apply("kubelet").force();
+        let request = Request::new(LEASES).patch(name, &params, &Patch::Apply(lease));
+        client.request::<Value>(as_node(request, name)?).await?;
+        Ok(())
+    }
 }
 
 /// A request in the name of a node: many share a connection, and each may do only what a node may.
@@ -214,13 +224,14 @@ mod tests {
 
     use http::{Request, Response};
     use http_body_util::Full;
-    use k8s_openapi::api::core::v1::Pod;
+    use jiff::Timestamp;
     use kube::client::Body;
     use runtime::{Patience, Watches};
     use tokio::sync::mpsc;
     use tokio::time::Instant;
 
     use super::*;
+    use crate::machines::pod::Pod;
 
     /// A tenant that tells when leases are renewed in it; or one that never answers.
     fn tenant(renewed: Option<mpsc::UnboundedSender<Instant>>) -> Arc<Tenant> {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 
 use ipnet::{IpAddrRange, IpNet, Ipv4AddrRange, Ipv6AddrRange};
-use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::api::core::v1::Service;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
@@ -13,6 +13,7 @@ use runtime::{Failure, Key, Metrics, Next, Queue, Reconcile, Watched};
 use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
+use super::pod::Pod;
 use crate::tenants::Tenant;
 
 /// What the image of the controller is called, in whichever registry.
@@ -34,9 +35,8 @@ impl Drop for Balancer {
 
 /// Whether a pod is MetalLB's controller, and runs.
 pub(super) fn is_controller(pod: &Pod) -> bool {
-    let runs = pod.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Running"));
-    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
-    runs && containers.filter_map(|container| container.image.as_ref()).any(|image| image.contains(IMAGE))
+    let runs = pod.status.phase.as_deref() == Some("Running");
+    runs && pod.spec.containers.iter().any(|container| container.image.contains(IMAGE))
 }
 
 /// Does the controller's work for a tenant.

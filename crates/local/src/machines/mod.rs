@@ -23,6 +23,7 @@ mod machine;
 mod metallb;
 mod node;
 mod plan;
+mod pod;
 mod pods;
 mod providers;
 
@@ -41,6 +42,7 @@ use runtime::{Clock, Metrics, Watches};
 use tokio::task::AbortHandle;
 
 use crate::controller::serve;
+use crate::pulse::Pulse;
 use crate::tenants::Tenants;
 pub use control_plane::Hosts;
 use ground::Grounds;
@@ -68,8 +70,11 @@ pub struct Settings {
     pub hosts: Option<Hosts>,
     /// The names of definitions whose machines and clusters somebody else makes.
     pub others: BTreeSet<String>,
-    /// How often each node says that it is alive. Nodes count as lost after 40 s of silence.
+    /// How often each node renews its lease, which lasts four times as long. Controllers that know the pulse need no lease;
+    /// others take a node for lost after 40 s of silence.
     pub renew_every: Duration,
+    /// Where it is told which machines are alive.
+    pub pulse: Pulse,
 }
 
 /// How long things take.
@@ -87,9 +92,10 @@ impl Default for Settings {
     fn default() -> Self {
         // Addresses between a provider and its customers, which nobody routes: never those of anything real.
         let addresses = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(100, 64, 0, 0), 10));
-        let renew_every = Duration::from_secs(15);
+        let renew_every = Duration::from_secs(10);
         let (delays, faults) = (Delays::default(), Arc::new(|_: &str| None));
-        Self { addresses, delays, faults, hosts: None, others: BTreeSet::new(), renew_every }
+        let pulse = Pulse::default();
+        Self { addresses, delays, faults, hosts: None, others: BTreeSet::new(), renew_every, pulse }
     }
 }
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use ipnet::{IpNet, Ipv4Net};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
@@ -19,6 +18,7 @@ use tokio::task::AbortHandle;
 
 use super::kubelets::{Kubelet, as_node};
 use super::metallb::{self, Balancer};
+use super::pod::{Container, Pod};
 use crate::addresses::Pool;
 use crate::tenants::Tenant;
 
@@ -37,7 +37,7 @@ pub(super) struct PodRunner {
 impl PodRunner {
     /// Looks at the pods of a node that has begun its work: some may have been bound to it before.
     pub(super) fn look_at(&self, node: &str) {
-        let bound = self.pods.all().into_iter().filter(|pod| node_of(pod) == Some(node));
+        let bound = self.pods.all().into_iter().filter(|pod| pod.node() == Some(node));
         bound.for_each(|pod| self.queue.add(Key::of(&*pod)));
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn run(tenant: &Arc<Tenant>, nodes: Nodes, clock: Clock, metrics: &Me
             (_, Some((address, uid))) => drop(held.lock().hold(address, &uid)),
             (None, None) => {}
         }
-        if let Some(pod) = after.filter(|pod| node_of(pod).is_some()) {
+        if let Some(pod) = after.filter(|pod| pod.node().is_some()) {
             queued.add(Key::of(&**pod));
         }
     });
@@ -91,7 +91,7 @@ struct Runner {
 impl Reconcile for Runner {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let (Some(pod), Some(tenant)) = (self.pods.get(key), self.tenant.upgrade()) else { return Ok(Next::Rest) };
-        let node = node_of(&pod).and_then(|name| self.nodes.lock().get(name).cloned());
+        let node = pod.node().and_then(|name| self.nodes.lock().get(name).cloned());
         let Some(kubelet) = node.filter(|kubelet| kubelet.is_alive()) else { return Ok(Next::Rest) };
         let now = (self.clock)();
         let requests = Request::new(format!("/api/v1/namespaces/{}/pods", key.namespace));
@@ -132,15 +132,14 @@ enum Action {
 
 /// What to do with a pod that is bound to a node here. Pure.
 fn plan(pod: &Pod, delay: Duration, now: Timestamp) -> Action {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or("Pending");
+    let phase = pod.status.phase.as_deref().unwrap_or("Pending");
     if pod.metadata.deletion_timestamp.is_some() {
         return Action::Remove;
     }
     if phase != "Pending" {
         return Action::Rest;
     }
-    let bound = pod.status.as_ref().and_then(|status| status.conditions.as_ref()).into_iter().flatten();
-    let bound = bound.into_iter().find(|condition| condition.type_ == "PodScheduled");
+    let bound = pod.status.conditions.iter().find(|condition| condition.name == "PodScheduled");
     let bound = bound
         .and_then(|condition| condition.last_transition_time.as_ref())
         .or(pod.metadata.creation_timestamp.as_ref());
@@ -154,12 +153,12 @@ fn plan(pod: &Pod, delay: Duration, now: Timestamp) -> Action {
 /// The status of a pod that runs; of one that is to end by itself, that it did.
 fn started(pod: &Pod, ip: Option<IpAddr>, host: &str, now: Timestamp) -> Value {
     let now = Time(Timestamp::from_second(now.as_second()).unwrap_or(now));
-    let spec = pod.spec.clone().unwrap_or_default();
+    let spec = &pod.spec;
     let ends = matches!(spec.restart_policy.as_deref(), Some("Never" | "OnFailure"));
     let finished = json!({"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}});
     let state = if ends { finished.clone() } else { json!({"running": {"startedAt": now}}) };
-    let container = |container: &k8s_openapi::api::core::v1::Container, state: &Value, ready: bool| {
-        let image = container.image.clone().unwrap_or_default();
+    let container = |container: &Container, state: &Value, ready: bool| {
+        let image = &container.image;
         json!({"name": container.name, "image": image, "imageID": image, "containerID": format!("simulated://{}", container.name),
             "ready": ready, "started": ready, "restartCount": 0, "state": state})
     };
@@ -173,17 +172,13 @@ fn started(pod: &Pod, ip: Option<IpAddr>, host: &str, now: Timestamp) -> Value {
         "hostIP": host, "hostIPs": [{"ip": host}],
         "podIP": ip, "podIPs": ip.map(|ip| vec![json!({"ip": ip})]),
         "conditions": conditions,
-        "initContainerStatuses": spec.init_containers.iter().flatten().map(|one| container(one, &finished, true)).collect::<Vec<_>>(),
+        "initContainerStatuses": spec.init_containers.iter().map(|one| container(one, &finished, true)).collect::<Vec<_>>(),
         "containerStatuses": spec.containers.iter().map(|one| container(one, &state, !ends)).collect::<Vec<_>>(),
     })
 }
 
-fn node_of(pod: &Pod) -> Option<&str> {
-    pod.spec.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
-}
-
 fn address(pod: &Pod) -> Option<IpAddr> {
-    pod.status.as_ref()?.pod_ip.as_ref()?.parse().ok()
+    pod.status.address.as_ref()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod nodes;
 mod placement;
 mod pods;
 mod replica_set;
+mod rest;
 mod revisions;
 pub(crate) mod rounding;
 mod scheduler;
@@ -33,16 +34,20 @@ mod world;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use runtime::{Clock, Metrics, Watches};
+use kapi::Api;
+use kube::Client;
+use runtime::{Clock, Metrics, Queue, Watches};
 use tokio::task::AbortHandle;
 
-use crate::controller::{Controller, serve};
+use crate::controller::{Controller, serve_queue};
+use crate::pulse::Pulse;
 use world::World;
 
 /// The collections of what controllers work for, each with the number of objects in it that need nothing done: an API that
 /// holds no more needs no controllers. The one Service is that of the API itself.
-pub const NOTHING_TO_DO: [(&str, usize); 12] = [
+const NOTHING_TO_DO: [(&str, usize); 12] = [
     ("cronjobs.batch", 0),
     ("daemonsets.apps", 0),
     ("deployments.apps", 0),
@@ -62,6 +67,17 @@ pub const NOTHING_TO_DO: [(&str, usize); 12] = [
 pub struct Settings {
     /// The folder that volumes of the class `local` are folders of.
     pub volumes_dir: PathBuf,
+    /// Where nodes are known to be alive that seldom say so.
+    pub pulse: Pulse,
+    /// For how long nothing may happen until controllers rest that may.
+    pub rest_after: Duration,
+}
+
+impl Settings {
+    /// Volumes in this folder, and the machines of the data centre; all else as usual.
+    pub fn new(volumes_dir: PathBuf, pulse: Pulse) -> Self {
+        Self { volumes_dir, pulse, rest_after: Duration::from_secs(30) }
+    }
 }
 
 /// The controllers of one API. They stop when this is dropped.
@@ -77,26 +93,69 @@ impl Drop for Workloads {
 
 /// Runs all controllers for the API that is watched.
 pub fn start(watches: &Watches, clock: Clock, metrics: Metrics, settings: Settings) -> Workloads {
-    Workloads { task: tokio::spawn(run(watches.clone(), clock, metrics, settings)).abort_handle() }
+    let watches = watches.clone();
+    let task = tokio::spawn(async move {
+        let leftovers = leftovers::remove(watches.client().clone(), Clock::clone(&clock));
+        let world = known(watches, &clock, &settings).await;
+        let queues = Queues::default();
+        tokio::join!(leftovers, work(&world, &queues, &metrics));
+    });
+    Workloads { task: task.abort_handle() }
 }
 
-async fn run(watches: Watches, clock: Clock, metrics: Metrics, settings: Settings) {
-    let world = Arc::new(World::watch(watches, Clock::clone(&clock), settings));
-    // Whoever knows half of the pods would create the other half again.
+/// Runs all controllers for an API of this process while there is something to do: what they watch and know costs more than
+/// all else of an API in which nothing happens.
+pub fn start_as_needed(api: Api, client: Client, clock: Clock, metrics: Metrics, settings: Settings) -> Workloads {
+    let task = tokio::spawn(async move {
+        api.outgrown(&NOTHING_TO_DO).await;
+        let leftovers = leftovers::remove(client.clone(), Clock::clone(&clock));
+        let in_turns = async {
+            let mut changes = api.changes(&world::WATCHED);
+            loop {
+                api.outgrown(&NOTHING_TO_DO).await;
+                let world = known(Watches::new(client.clone()), &clock, &settings).await;
+                let queues = Queues::default();
+                // Apart, as those who rest are many and it is large.
+                let working = Box::pin(work(&world, &queues, &metrics));
+                let rest = tokio::select! {
+                    () = working => return,
+                    rest = rest::reached(&world, &queues, &mut changes) => rest,
+                };
+                drop((world, queues));
+                rest.over(&mut changes, &settings.pulse).await;
+            }
+        };
+        tokio::join!(leftovers, in_turns);
+    });
+    Workloads { task: task.abort_handle() }
+}
+
+/// All that an API holds, once everything of it is known: whoever knows half of the pods would create the other half again.
+async fn known(watches: Watches, clock: &Clock, settings: &Settings) -> Arc<World> {
+    let world = Arc::new(World::watch(watches, Clock::clone(clock), settings.clone()));
     world.synced().await;
-    // One task for all loops: a thousand APIs have a thousand of it.
+    world
+}
+
+/// The queues of all controllers of an API.
+type Queues = [Queue; 11];
+
+/// All loops are one task: a thousand APIs have a thousand of it.
+async fn work(world: &Arc<World>, queues: &Queues, metrics: &Metrics) {
+    let [deployments, replicas, stateful, daemons, jobs, crons, budgets, volumes, services, nodes, pods] =
+        queues.clone();
     tokio::join!(
-        serve(deployment::Deployments::new(&world), &metrics),
-        serve(replica_set::ReplicaSets::new(&world), &metrics),
-        serve(stateful_set::StatefulSets::new(&world), &metrics),
-        serve(daemon_set::DaemonSets::new(&world), &metrics),
-        serve(job::Jobs::new(&world), &metrics),
-        serve(cron_job::CronJobs::new(&world), &metrics),
-        serve(disruption::Budgets::new(&world), &metrics),
-        serve(volumes::Volumes::new(&world), &metrics),
-        serve(endpoints::Services::new(&world), &metrics),
-        serve(nodes::Nodes::new(&world), &metrics),
-        serve(scheduler::Scheduler::new(&world), &metrics),
-        leftovers::remove(world.client.clone(), clock),
+        serve_queue(deployment::Deployments::new(world), deployments, metrics),
+        serve_queue(replica_set::ReplicaSets::new(world), replicas, metrics),
+        serve_queue(stateful_set::StatefulSets::new(world), stateful, metrics),
+        serve_queue(daemon_set::DaemonSets::new(world), daemons, metrics),
+        serve_queue(job::Jobs::new(world), jobs, metrics),
+        serve_queue(cron_job::CronJobs::new(world), crons, metrics),
+        serve_queue(disruption::Budgets::new(world), budgets, metrics),
+        serve_queue(volumes::Volumes::new(world), volumes, metrics),
+        serve_queue(endpoints::Services::new(world), services, metrics),
+        nodes::queue_stopped(world, nodes.clone()),
+        serve_queue(nodes::Nodes::new(world), nodes, metrics),
+        serve_queue(scheduler::Scheduler::new(world), pods, metrics),
     );
 }

@@ -15,6 +15,11 @@ pub(super) fn taints(node: &Node) -> &[Taint] {
     node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default()
 }
 
+/// The machine of a node, as its provider names it.
+pub(super) fn machine(node: &Node) -> Option<&str> {
+    node.spec.as_ref()?.provider_id.as_deref()
+}
+
 /// Whether a toleration holds for a taint.
 pub(super) fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();

@@ -17,6 +17,26 @@ use runtime::events::Recorder;
 /// Who writes, as managedFields name it. On any other Kubernetes it is the same.
 const MANAGER: &str = "kube-controller-manager";
 
+/// The collections of all that is watched.
+pub(super) const WATCHED: [&str; 16] = [
+    "deployments.apps",
+    "replicasets.apps",
+    "pods.",
+    "nodes.",
+    "services.",
+    "endpoints.",
+    "endpointslices.discovery.k8s.io",
+    "persistentvolumeclaims.",
+    "statefulsets.apps",
+    "daemonsets.apps",
+    "controllerrevisions.apps",
+    "jobs.batch",
+    "cronjobs.batch",
+    "poddisruptionbudgets.policy",
+    "persistentvolumes.",
+    "storageclasses.storage.k8s.io",
+];
+
 /// One API: copies of its objects, ways to write them, and the time.
 pub(super) struct World {
     pub(super) deployments: Objects<Deployment>,

@@ -330,7 +330,7 @@ pub(crate) fn clock() -> Clock {
 }
 
 pub(crate) fn no_controllers() -> Controllers {
-    Arc::new(|_, _| Box::new(()))
+    Arc::new(|_, _, _| Box::new(()))
 }
 
 fn lifetime() -> pki::Validity {

@@ -4,5 +4,6 @@
 mod deployments;
 mod kubelet;
 mod others;
+mod resting;
 mod scheduling;
 mod world;

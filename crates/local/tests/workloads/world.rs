@@ -11,7 +11,9 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::NamespaceResourceScope;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client, Resource, ResourceExt};
+use local::Pulse;
 use local::workloads::{self, Settings, Workloads};
+use runtime::{Metrics, Watches};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -23,6 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) struct World {
     pub(crate) client: Client,
     pub(crate) workloads: Option<Workloads>,
+    pub(crate) pulse: Pulse,
+    pub(crate) metrics: Metrics,
+    api: kapi::Api,
     kubelet: JoinHandle<()>,
     _plane: Plane,
 }
@@ -46,7 +51,8 @@ impl World {
         };
         let client = Client::new(api.service_for(Peer { user: Some(user), ..Peer::default() }), "default");
         let kubelet = tokio::spawn(super::kubelet::run(client.clone()));
-        let mut world = Self { client, workloads: None, kubelet, _plane: plane };
+        let (pulse, metrics) = (Pulse::default(), Metrics::default());
+        let mut world = Self { client, workloads: None, pulse, metrics, api, kubelet, _plane: plane };
         world.start();
         for index in 1..=count {
             world.add_node(&format!("node-{index}"), json!({})).await;
@@ -58,14 +64,18 @@ impl World {
 
     /// Starts the controllers, or starts them anew.
     pub(crate) fn start(&mut self) {
-        let settings = Settings { volumes_dir: "/var/lib/volumes".into() };
+        let settings = Settings::new("/var/lib/volumes".into(), self.pulse.clone());
+        let (watches, metrics) = (Watches::new(self.client.clone()), self.metrics.clone());
+        self.workloads = Some(workloads::start(&watches, Arc::new(jiff::Timestamp::now), metrics, settings));
+    }
+
+    /// Starts them such that they rest when nothing has happened for a moment.
+    pub(crate) fn start_as_needed(&mut self) {
+        let settings = Settings::new("/var/lib/volumes".into(), self.pulse.clone());
+        let settings = Settings { rest_after: Duration::from_millis(200), ..settings };
+        let (api, client, metrics) = (self.api.clone(), self.client.clone(), self.metrics.clone());
         let clock = Arc::new(jiff::Timestamp::now);
-        self.workloads = Some(workloads::start(
-            &runtime::Watches::new(self.client.clone()),
-            clock,
-            runtime::Metrics::default(),
-            settings,
-        ));
+        self.workloads = Some(workloads::start_as_needed(api, client, clock, metrics, settings));
     }
 
     pub(crate) async fn add_node(&self, name: &str, spec: Value) {

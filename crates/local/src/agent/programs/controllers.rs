@@ -18,7 +18,6 @@ use tokio::sync::watch;
 
 use crate::agent::flags::Flags;
 use crate::agent::program::{Control, Exit, Launch, NotStarted, Program, Running};
-use crate::workloads::NOTHING_TO_DO;
 
 /// Which of the two programs is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +29,7 @@ pub enum ControllerRole {
 }
 
 /// Starts controllers of an API through a client of it. They run until what is given back is dropped.
-pub type Controllers = Arc<dyn Fn(ControllerRole, Client) -> Box<dyn Any + Send> + Send + Sync>;
+pub type Controllers = Arc<dyn Fn(ControllerRole, Api, Client) -> Box<dyn Any + Send + Sync> + Send + Sync>;
 
 /// The embedded APIs that run, by the pod they run in.
 pub(super) type RunningApis = Arc<watch::Sender<HashMap<String, Api>>>;
@@ -76,9 +75,7 @@ impl Program for ControllerPrograms {
                         Ok(client) => client,
                         Err(error) => return Exit::failed(format!("the API refuses the certificate: {error}")),
                     };
-                    // They watch a lot, and most control planes have nothing for them yet.
-                    api.outgrown(&NOTHING_TO_DO).await;
-                    let _controllers = start(role, client);
+                    let _controllers = start(role, api, client);
                     std::future::pending().await
                 };
                 tokio::select! {

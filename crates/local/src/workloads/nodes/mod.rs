@@ -40,11 +40,13 @@ impl Nodes {
         Self { world: Arc::clone(world), heard: Mutex::default() }
     }
 
-    /// When the agent of a node gave the last sign of life. Its lease is only read when everything else is too old.
+    /// When the agent of a node gave the last sign of life, for which counts that the node is seen for the first time. Its
+    /// lease is only read when everything else is too old.
     async fn last_heard(&self, node: &Node, now: Timestamp) -> Result<Timestamp, Failure> {
         let name = node.name_any();
-        let known = self.heard.lock().get(&name).copied();
-        let told = health::heartbeat(node).max(known.unwrap_or(Timestamp::MIN));
+        let known = *self.heard.lock().entry(name.clone()).or_insert(now);
+        let pulse = placement::machine(node).and_then(|machine| self.world.settings.pulse.last(machine, now));
+        let told = health::heartbeat(node).max(known).max(pulse.unwrap_or(Timestamp::MIN));
         if told + health::GRACE > now {
             return Ok(told);
         }
@@ -115,6 +117,17 @@ impl Nodes {
     }
 }
 
+/// Queues nodes whose machines stop, until dropped.
+pub(super) async fn queue_stopped(world: &World, queue: Queue) {
+    let mut stopping = world.settings.pulse.stopping();
+    while stopping.changed().await.is_ok() {
+        let nodes = world.nodes.all();
+        let is_alive = |machine: &str| world.settings.pulse.is_alive(machine);
+        let stopped = nodes.iter().filter(|node| placement::machine(node).is_some_and(|machine| !is_alive(machine)));
+        stopped.for_each(|node| queue.add(Key::of(&**node)));
+    }
+}
+
 fn ignore_gone(outcome: Result<(), Failure>) -> Result<(), Failure> {
     match outcome {
         Err(failure) if failure.retry == Retry::Soon => Ok(()),
@@ -160,7 +173,8 @@ impl Reconcile for Nodes {
             true => self.evict(&node, now).await?,
             false => None,
         };
-        let check = (!health::is_silent(&node)).then_some(heard + health::GRACE);
+        let is_alive = placement::machine(&node).is_some_and(|machine| self.world.settings.pulse.is_alive(machine));
+        let check = (!is_alive && !health::is_silent(&node)).then_some(heard + health::GRACE);
         let next = check.into_iter().chain(eviction).min();
         // A moment later, as the time has to have passed.
         Ok(next.map_or(Next::Rest, |at| Next::After(until(at, now) + std::time::Duration::from_millis(1100))))
