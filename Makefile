@@ -42,6 +42,7 @@ fuzz: ## Look for input that crashes Butler, a minute for each kind of input (ne
 bench: ## Compare speed and memory with a real kube-apiserver and etcd; ARGS="--quick" is passed on
 	@cargo build --locked --release --package butler --package cli --package bench
 	@cargo run --locked --release --package bench -- $(ARGS)
+	@[ -n "$(ARGS)" ] || scripts/real $${CARGO_TARGET_DIR:-target}/release/butler overhead
 
 kubernetes: ## Build the real Kubernetes and etcd that the tests compare with (needs Go; 7 minutes on two cores, once)
 	@scripts/kubernetes

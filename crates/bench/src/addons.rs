@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use serde_json::json;
 
 use crate::clusters::{self, GROUP, create, each, object, prepare};
-use crate::observe::{Arrivals, LONG_QUIET, QUIET, REST, State, settle};
+use crate::observe::{Arrivals, LONG_QUIET, QUIET, State, rest, settle};
 use crate::report::say;
 use crate::server::Programs;
 
@@ -62,7 +62,7 @@ pub(crate) async fn measure(programs: &Programs, installs: usize) -> Result<Cost
     let after = State::of(&server).await?;
     say(&format!("addons: {installs} installed after {wall:?}"));
     let (_, settled) = settle(&server, LONG_QUIET).await?;
-    tokio::time::sleep(REST).await;
+    let idle_cpu = rest(&server).await?;
     let rested = State::of(&server).await?;
     if rested.objects < before.objects + installs as u64 {
         bail!("{installs} installs left only {} objects more", rested.objects.saturating_sub(before.objects));
@@ -76,6 +76,6 @@ pub(crate) async fn measure(programs: &Programs, installs: usize) -> Result<Cost
         writes: (settled.writes - before.writes) as f64 / installs as f64,
         memory: settled.memory.saturating_sub(before.memory) / installs as u64,
         idle_writes: rested.writes - settled.writes,
-        idle_cpu: (rested.cpu - settled.cpu).as_secs_f64() / (rested.at - settled.at).as_secs_f64(),
+        idle_cpu,
     })
 }

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use crate::connection::Dialler;
-use crate::observe::{Arrivals, LONG_QUIET, QUIET, REST, Reached, State, settle};
+use crate::observe::{Arrivals, LONG_QUIET, QUIET, Reached, State, rest, settle};
 use crate::report::{percentile, say};
 use crate::server::Programs;
 
@@ -67,7 +67,7 @@ pub(crate) async fn measure(programs: &Programs, butlerctl: &Path, count: usize)
     say(&format!("clusters: {count} Ready after {ready:?}"));
     let (settling, settled) = settle(&server, LONG_QUIET).await?;
     say(&format!("clusters: at rest after {settling:?} more, {} MB", settled.memory / 1_000_000));
-    tokio::time::sleep(REST).await;
+    let idle_cpu = rest(&server).await?;
     let rested = State::of(&server).await?;
     let listing = list(butlerctl, &folder.path().join("data/kubeconfig"), count + 1)?;
 
@@ -94,7 +94,7 @@ pub(crate) async fn measure(programs: &Programs, butlerctl: &Path, count: usize)
         memory: settled.memory.saturating_sub(before.memory) / count as u64,
         settling,
         idle_writes: rested.writes - settled.writes,
-        idle_cpu: (rested.cpu - settled.cpu).as_secs_f64() / (rested.at - settled.at).as_secs_f64(),
+        idle_cpu,
         listing,
         installs,
         deletion,
@@ -183,10 +183,12 @@ fn list(butlerctl: &Path, kubeconfig: &Path, count: usize) -> Result<Duration> {
     for _ in 0..LISTS {
         let begun = Instant::now();
         let mut command = Command::new(butlerctl);
-        command.args(["cluster", "list", "-A", "-o", "name", "--kubeconfig"]).arg(kubeconfig).stdin(Stdio::null());
+        command.args(["cluster", "list", "-A", "--kubeconfig"]).arg(kubeconfig).stdin(Stdio::null());
         let output = command.output()?;
         times.push(begun.elapsed());
-        let shown = output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
+        // Below a line of headings.
+        let shown =
+            output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count().saturating_sub(1);
         if shown != count {
             bail!("butlerctl lists {shown} clusters, not {count}: {}", String::from_utf8_lossy(&output.stderr));
         }

@@ -18,7 +18,7 @@ pub(crate) const QUIET: Duration = Duration::from_secs(5);
 /// The same, longer than Steward waits until it tells how much is in the stores.
 pub(crate) const LONG_QUIET: Duration = Duration::from_secs(65);
 /// For how long what is at rest is observed.
-pub(crate) const REST: Duration = Duration::from_secs(30);
+const REST: Duration = Duration::from_secs(30);
 const TIMEOUT: Duration = Duration::from_secs(900);
 
 /// What a server says of itself at some moment.
@@ -48,6 +48,14 @@ pub(crate) async fn settle(server: &Server, quiet: Duration) -> Result<(Duration
         }
     }
     Ok((last.at - begun, State::of(server).await?))
+}
+
+/// Leaves a server alone for a while: the part of one core it uses. It is asked nothing meanwhile, as answering costs more.
+pub(crate) async fn rest(server: &Server) -> Result<f64> {
+    let process = server.processes.first().context("no process")?;
+    let (before, begun) = (process.cpu()?, Instant::now());
+    tokio::time::sleep(REST).await;
+    Ok((process.cpu()? - before).as_secs_f64() / begun.elapsed().as_secs_f64())
 }
 
 impl State {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::connection::Dialler;
-use crate::observe::{Arrivals, LONG_QUIET, QUIET, REST, Reached, State, settle};
+use crate::observe::{Arrivals, LONG_QUIET, QUIET, Reached, State, rest, settle};
 use crate::report::say;
 use crate::server::Programs;
 
@@ -71,7 +71,7 @@ pub(crate) async fn measure(programs: &Programs, count: usize) -> Result<Cost> {
     say(&format!("tenants: {count} Ready after {ready:?}"));
     let (settling, settled) = settle(&server, LONG_QUIET).await?;
     say(&format!("tenants: at rest after {settling:?} more, {} MB", settled.memory / 1_000_000));
-    tokio::time::sleep(REST).await;
+    let idle_cpu = rest(&server).await?;
     let rested = State::of(&server).await?;
 
     let deleting = Instant::now();
@@ -95,7 +95,7 @@ pub(crate) async fn measure(programs: &Programs, count: usize) -> Result<Cost> {
         asleep: before.memory.saturating_sub(alone.memory) / sleepers as u64,
         settling,
         idle_writes: rested.writes - settled.writes,
-        idle_cpu: (rested.cpu - settled.cpu).as_secs_f64() / (rested.at - settled.at).as_secs_f64(),
+        idle_cpu,
         deletion,
         objects_left: after.objects as i64 - empty.objects as i64,
         files_left: after.files as i64 - empty.files as i64,

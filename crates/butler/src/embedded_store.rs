@@ -53,7 +53,7 @@ impl Driver for EmbeddedStore {
         for collection in self.plane.store().collections(&format!("{}/", logical_api(&place.schema))) {
             for item in collection.list("", None, usize::MAX).items {
                 usage.keys += 1;
-                usage.bytes += i64::try_from(item.key.len() + item.bytes.len()).unwrap_or(0);
+                usage.bytes += i64::try_from(item.key.len() + item.size()).unwrap_or(0);
             }
         }
         std::future::ready(Ok(usage)).boxed()

@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 use tokio::sync::watch;
 
 use crate::record::{Document, Event};
-use crate::stored::{self, Model, Stored};
+use crate::stored::{self, Model, Stored, Text};
 
 /// Feeds that fall further behind than this read the log instead; it bounds what an idle collection keeps of old versions.
 const RECENT: usize = 128;
@@ -43,19 +43,34 @@ pub struct Page {
 }
 
 /// An object of a [`Page`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Item {
     /// Its key.
     pub key: Box<str>,
     /// The revision of its last change.
     pub revision: u64,
-    /// The document.
-    pub bytes: Bytes,
+    text: Text,
 }
 
 impl Item {
     pub(crate) fn new(key: &str, revision: u64, bytes: &Bytes) -> Self {
-        Self { key: key.into(), revision, bytes: bytes.clone() }
+        Self { key: key.into(), revision, text: Text::Whole(bytes.clone()) }
+    }
+
+    /// The document. It is shared with the collection until it is asked for.
+    pub fn bytes(&self) -> Bytes {
+        self.text.bytes()
+    }
+
+    /// How long the document is.
+    pub fn size(&self) -> usize {
+        self.text.size()
+    }
+}
+
+impl std::fmt::Debug for Item {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Item").field(&self.key).field(&self.revision).finish()
     }
 }
 
@@ -67,6 +82,8 @@ pub(crate) struct State {
     pub(crate) recent: VecDeque<Arc<Event>>,
     /// All changes after this revision are in `recent`.
     pub(crate) recent_after: u64,
+    /// The store knows that there may be some.
+    is_remembered: bool,
 }
 
 impl State {
@@ -83,7 +100,7 @@ impl State {
         prefixed(&self.entries, prefix, after).map(|(key, stored)| Item {
             key: key.clone(),
             revision: stored.revision(),
-            bytes: stored.bytes(),
+            text: stored.text().clone(),
         })
     }
 }
@@ -126,7 +143,9 @@ impl Collection {
 
     /// One object.
     pub fn get(&self, key: &str) -> Option<Entry> {
-        self.state.read().entries.get(key).map(Stored::entry)
+        // Nobody waits while it is unpacked.
+        let stored = self.state.read().entries.get(key).cloned();
+        stored.map(|stored| stored.entry())
     }
 
     /// Whether there is an object of this key.
@@ -190,7 +209,7 @@ impl Collection {
         self.state.write().entries.get_mut(key).map(Stored::make_whole)
     }
 
-    /// Takes a committed change in; tells whether it is the first that is remembered. Called by the writer alone, in
+    /// Takes a committed change in; tells whether the store is to remember that it is at hand. Called by the writer alone, in
     /// revision order.
     pub(crate) fn take(&self, event: Arc<Event>, entry: Option<Entry>) -> bool {
         let stored = self.stored(&event.key, entry);
@@ -202,14 +221,13 @@ impl Collection {
             state.recent_after = event.revision;
             return false;
         }
-        let is_first = state.recent.is_empty();
         if state.recent.len() == RECENT
             && let Some(oldest) = state.recent.pop_front()
         {
             state.recent_after = oldest.revision;
         }
         state.recent.push_back(event);
-        is_first
+        !std::mem::replace(&mut state.is_remembered, true)
     }
 
     /// Drops recent changes up to `revision`; feeds behind it read the log. Tells whether later ones are left.
@@ -222,7 +240,8 @@ impl Collection {
             state.recent.pop_front();
         }
         state.recent.shrink_to_fit();
-        !state.recent.is_empty()
+        state.is_remembered = !state.recent.is_empty();
+        state.is_remembered
     }
 }
 

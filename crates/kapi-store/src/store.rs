@@ -260,8 +260,8 @@ impl Shared {
         self.check(revision)?;
         let (mut entries, now) = {
             let state = collection.state.read();
-            let entries: BTreeMap<Box<str>, (u64, Bytes)> =
-                state.items(prefix, None).map(|item| (item.key, (item.revision, item.bytes))).collect();
+            let entries: BTreeMap<Box<str>, Item> =
+                state.items(prefix, None).map(|item| (item.key.clone(), item)).collect();
             (entries, collection.revision_of(&state))
         };
         let mut former: BTreeMap<Box<str>, u64> = BTreeMap::new();
@@ -278,14 +278,16 @@ impl Shared {
                 previous => self.log.document(previous).map_err(|error| HistoryError::Engine(error.to_string()))?,
             };
             match document {
-                Some(document) => drop(entries.insert(key, (previous, document.bytes))),
+                Some(document) => {
+                    let item = Item::new(&key, previous, &document.bytes);
+                    entries.insert(key, item);
+                }
                 None => drop(entries.remove(&key)),
             }
         }
         self.check(revision)?;
         let mut keys = prefixed(&entries, prefix, after);
-        let items =
-            keys.by_ref().take(limit).map(|(key, (revision, bytes))| Item::new(key, *revision, bytes)).collect();
+        let items = keys.by_ref().take(limit).map(|(_, item)| item.clone()).collect();
         let remaining = keys.count();
         Ok(Page { revision, items, remaining })
     }

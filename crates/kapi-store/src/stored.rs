@@ -15,58 +15,53 @@ use crate::collection::Entry;
 const WORTH_SHARING: usize = 128;
 /// Shorter documents are not worth being packed.
 const WORTH_PACKING: usize = 256;
-/// No part of a longer model would be found again.
-const LONGEST_MODEL: usize = 64 * 1024;
+/// A model is gone through for every document that is packed by it.
+const LONGEST_MODEL: usize = 32 * 1024;
 
 /// What objects of one kind look like: one of them.
 pub(crate) type Model = Arc<[u8]>;
 
-/// An object in memory.
+/// An object in memory. Clones share all of it.
+#[derive(Clone)]
 pub(crate) struct Stored {
     revision: u64,
     splice: u32,
     text: Text,
 }
 
-enum Text {
+/// A document in memory. Clones share all of it.
+#[derive(Clone)]
+pub(crate) enum Text {
     Whole(Bytes),
-    Shared { begins: Box<[u8]>, ends: Bytes },
-    Packed { packed: Box<[u8]>, length: u32, model: Model },
+    Shared { begins: Arc<[u8]>, ends: Bytes },
+    Packed { packed: Arc<[u8]>, length: u32, model: Model },
 }
 
 impl Stored {
     /// Keeps an object, whose namesake elsewhere may be `like` it, and which may be of the kind of a model.
     pub(crate) fn new(entry: Entry, like: Option<&Bytes>, model: Option<&Model>) -> Self {
         let Entry { revision, bytes, splice } = entry;
-        let text = like
-            .and_then(|like| shared(&bytes, like))
-            .or_else(|| packed(&bytes, model?))
-            .unwrap_or_else(|| Text::Whole(bytes));
+        let shared = like.and_then(|like| shared(&bytes, like));
+        let text = match shared {
+            Some(text) if text.own() <= bytes.len() / 4 => text,
+            shared => {
+                let packed = model.and_then(|model| packed(&bytes, model));
+                shared.into_iter().chain(packed).min_by_key(Text::own).unwrap_or(Text::Whole(bytes))
+            }
+        };
         Self { revision, splice, text }
     }
 
     pub(crate) fn entry(&self) -> Entry {
-        Entry { revision: self.revision, bytes: self.bytes(), splice: self.splice }
+        Entry { revision: self.revision, bytes: self.text.bytes(), splice: self.splice }
     }
 
     pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
 
-    pub(crate) fn bytes(&self) -> Bytes {
-        match &self.text {
-            Text::Whole(bytes) => bytes.clone(),
-            Text::Shared { begins, ends } => {
-                let mut out = BytesMut::with_capacity(begins.len() + ends.len());
-                out.put_slice(begins);
-                out.put_slice(ends);
-                out.freeze()
-            }
-            // It was unpacked once when it was packed, from bytes that nobody can change.
-            Text::Packed { packed, length, model } => {
-                decompress_with_dict(packed, *length as usize, model).unwrap_or_default().into()
-            }
-        }
+    pub(crate) fn text(&self) -> &Text {
+        &self.text
     }
 
     /// The document if it is kept as it is.
@@ -79,9 +74,46 @@ impl Stored {
 
     /// Keeps the document as it is from now on, for others to be like it.
     pub(crate) fn make_whole(&mut self) -> Bytes {
-        let bytes = self.bytes();
+        let bytes = self.text.bytes();
         self.text = Text::Whole(bytes.clone());
         bytes
+    }
+}
+
+impl Text {
+    /// The document.
+    pub(crate) fn bytes(&self) -> Bytes {
+        match self {
+            Self::Whole(bytes) => bytes.clone(),
+            Self::Shared { begins, ends } => {
+                let mut out = BytesMut::with_capacity(begins.len() + ends.len());
+                out.put_slice(begins);
+                out.put_slice(ends);
+                out.freeze()
+            }
+            // It was unpacked once when it was packed, from bytes that nobody can change.
+            Self::Packed { packed, length, model } => {
+                decompress_with_dict(packed, *length as usize, model).unwrap_or_default().into()
+            }
+        }
+    }
+
+    /// How long the document is.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Whole(bytes) => bytes.len(),
+            Self::Shared { begins, ends } => begins.len() + ends.len(),
+            Self::Packed { length, .. } => *length as usize,
+        }
+    }
+
+    /// How much of it is its own.
+    fn own(&self) -> usize {
+        match self {
+            Self::Whole(bytes) => bytes.len(),
+            Self::Shared { begins, .. } => begins.len(),
+            Self::Packed { packed, .. } => packed.len(),
+        }
     }
 }
 
@@ -130,7 +162,7 @@ mod tests {
             (&short, false, "short x".to_owned()),
         ] {
             assert_eq!(matches!(stored.text, Text::Shared { .. }), is_shared, "{text}");
-            assert_eq!(stored.bytes(), text);
+            assert_eq!((stored.text().bytes(), stored.text().size()), (Bytes::from(text.clone()), text.len()));
         }
     }
 
@@ -150,11 +182,15 @@ mod tests {
             };
             assert_eq!(length.is_some(), most.is_some(), "{text}");
             assert!(length <= most, "{length:?} {text}");
-            assert_eq!(stored.bytes(), text);
+            assert_eq!((stored.text().bytes(), stored.text().size()), (Bytes::from(text.clone()), text.len()));
             assert_eq!(stored.make_whole(), text);
             assert!(stored.whole().is_some());
         }
         assert!(packed(&Bytes::from("x".repeat(WORTH_PACKING - 1)), &kind).is_none());
+        // A short end in common is no reason not to pack the rest.
+        let like = stored(&format!("like{}", &document("x")[SPEC.len() - WORTH_SHARING..]), None, None);
+        let both = stored(&document(&"y".repeat(500)), Some(&like), Some(&kind));
+        assert!(both.text.own() < 100, "{}", both.text.own());
         assert!(model(&Bytes::from("x".repeat(LONGEST_MODEL + 1))).is_none());
     }
 

@@ -47,6 +47,48 @@ async fn what_was_acknowledged_is_there_after_reopening() {
 }
 
 #[tokio::test]
+async fn large_documents_of_several_apis_are_read_as_they_were_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    // What all have in common, what those of one name have, and what each has alone.
+    let text = |name: &str, api: &str, round: u32| {
+        let common = r#""labels":{"app":"web","tier":"front"},"finalizers":["example.org/kept"],"#.repeat(6);
+        format!(r#"{{"metadata":{{"uid":"{api}-{round}",{common}"name":"{name}","end":"{}"}}}}"#, name.repeat(60))
+    };
+    let mut expected = BTreeMap::new();
+    let check = |store: &Store, expected: &BTreeMap<(String, String), String>| {
+        for ((api, name), text) in expected {
+            let entry = store.collection(&format!("{api}/things")).get(name).unwrap();
+            let revision = format!(r#""resourceVersion":"{}","#, entry.revision);
+            assert_eq!(String::from_utf8_lossy(&entry.bytes).replace(&revision, ""), *text, "{api} {name}");
+        }
+        for api in ["a", "b"] {
+            let page = store.collection(&format!("{api}/things")).list("", None, usize::MAX);
+            let listed: Vec<_> = page.items.iter().map(|item| item.bytes().len()).collect();
+            let one = |item: &kapi_store::Item| store.collection(&format!("{api}/things")).get(&item.key).unwrap();
+            assert_eq!(listed, page.items.iter().map(|item| one(item).bytes.len()).collect::<Vec<_>>());
+        }
+    };
+    {
+        let store = Store::open(&path).unwrap();
+        for round in 0..3 {
+            for api in ["a", "b"] {
+                for name in ["x", "y", "only"].into_iter().filter(|name| *name != "only" || api == "b") {
+                    let collection = store.collection(&format!("{api}/things"));
+                    let expect = collection.get(name).map_or(Expect::Absent, |entry| Expect::Revision(entry.revision));
+                    let text = text(name, api, round);
+                    let action = Action::Put(Body::new(text.clone().into_bytes(), 13));
+                    store.commit(vec![Op { collection, key: name.into(), expect, action }]).await.unwrap();
+                    expected.insert((api.to_owned(), name.to_owned()), text);
+                    check(&store, &expected);
+                }
+            }
+        }
+    }
+    check(&Store::open(&path).unwrap(), &expected);
+}
+
+#[tokio::test]
 async fn expectations_are_checked_and_a_commit_is_all_or_nothing() {
     let store = Store::in_memory().unwrap();
     let revision = create(&store, "x").await;
@@ -309,7 +351,7 @@ proptest! {
         let things = store.collection("a/things");
         for (&revision, past) in &pasts {
             let page = store.list_at(&things, revision, "", None, usize::MAX).unwrap();
-            let found: Vec<_> = page.items.iter().map(|item| (item.key.to_string(), item.bytes.clone())).collect();
+            let found: Vec<_> = page.items.iter().map(|item| (item.key.to_string(), item.bytes())).collect();
             let expected: Vec<_> = past.iter().map(|(key, at)| {
                 (key.clone(), format!(r#"{{"metadata":{{"resourceVersion":"{at}","name":"{key}"}}}}"#).into())
             }).collect();

@@ -424,8 +424,8 @@ impl Inner {
         for collection in self.store.collections(&prefix) {
             let Some(resource) = collection.name().strip_prefix(&prefix) else { continue };
             for item in collection.list("", None, usize::MAX).items {
-                self.auth.observe(resource, &item.key, Some(&item.bytes));
-                self.admission.observe(resource, &item.key, Some(&item.bytes));
+                self.auth.observe(resource, &item.key, Some(&item.bytes()));
+                self.admission.observe(resource, &item.key, Some(&item.bytes()));
             }
         }
     }
@@ -434,7 +434,7 @@ impl Inner {
         let page = self.collection_named(crd::COLLECTION).list("", None, usize::MAX);
         let mut groups = Groups::default();
         for item in page.items {
-            crd::serve(&item.bytes).into_iter().for_each(|served| groups.add(Arc::new(served)));
+            crd::serve(&item.bytes()).into_iter().for_each(|served| groups.add(Arc::new(served)));
         }
         *self.custom.write() = Arc::new(groups);
     }

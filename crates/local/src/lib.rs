@@ -16,6 +16,7 @@ mod controller;
 pub mod machines;
 pub mod network;
 mod objects;
+mod pod;
 mod pulse;
 mod tenants;
 pub mod workloads;

@@ -7,11 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use capi::names::secrets;
-use k8s_openapi::api::core::v1::{Node, Pod, Secret};
+use k8s_openapi::api::core::v1::{Node, Secret};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Client;
 use parking_lot::{Mutex, RwLock};
 use runtime::{Failure, Key, Patience, Retry, Watched, Watches};
+
+use crate::pod::Pod;
 
 /// Listing the nodes of a cluster that answers takes milliseconds.
 const KNOWN_WITHIN: Duration = Duration::from_secs(2);

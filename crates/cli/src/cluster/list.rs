@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::pin::Pin;
 
+use butler_api::butler::TenantCluster;
 use clap::Args;
 use futures::stream::{SelectAll, Stream};
 use futures::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
+use kube::Resource as _;
 use kube::api::{Request, WatchEvent, WatchParams};
 use kube::core::DynamicObject;
 
@@ -37,6 +39,13 @@ impl List {
         if !session.format.is_table() {
             if self.watch {
                 return Err(Failure::usage("--watch prints rows: leave out -o, or say -o wide"));
+            }
+            if session.format == Format::Name {
+                let listed: Listed<Row> = pages::clusters(session, self.all_teams).await?;
+                let kind = format!("{}.{}", TenantCluster::kind(&()).to_lowercase(), TenantCluster::group(&()));
+                return print(
+                    &listed.items.iter().map(|row| format!("{kind}/{}\n", row.metadata.name)).collect::<String>(),
+                );
             }
             let listed: Listed<DynamicObject> = pages::clusters(session, self.all_teams).await?;
             return print_objects(&listed.items, session.format);

@@ -80,7 +80,7 @@ pub(super) fn stored_all(call: &Call, collection: &str, prefix: &str) -> Vec<Val
         return Vec::new();
     }
     let items = collection.list(prefix, None, usize::MAX).items;
-    items.iter().filter_map(|item| serde_json::from_slice(&item.bytes).ok()).collect()
+    items.iter().filter_map(|item| serde_json::from_slice(&item.bytes()).ok()).collect()
 }
 
 /// The 403 admission answers with.

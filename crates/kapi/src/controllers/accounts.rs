@@ -17,7 +17,7 @@ pub(super) async fn ensure(watched: &Watched, namespace: &str, bytes: &[u8]) {
 }
 
 async fn ensure_account(watched: &Watched, namespace: &str) {
-    if watched.api.collection_named("serviceaccounts.").get(&format!("{namespace}/default")).is_none() {
+    if !watched.api.collection_named("serviceaccounts.").contains(&format!("{namespace}/default")) {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
         create(watched, namespace, "serviceaccounts", &account).await;
     }
@@ -25,7 +25,7 @@ async fn ensure_account(watched: &Watched, namespace: &str) {
 
 async fn ensure_authority(watched: &Watched, namespace: &str) {
     let Some(root) = watched.api.options.security.root_authority.clone() else { return };
-    if watched.api.collection_named("configmaps.").get(&format!("{namespace}/{ROOT_CA}")).is_none() {
+    if !watched.api.collection_named("configmaps.").contains(&format!("{namespace}/{ROOT_CA}")) {
         let about = "The authority whose certificate the API shows inside the cluster; good for nothing else.";
         let map = json!({
             "apiVersion": "v1",

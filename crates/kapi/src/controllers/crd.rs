@@ -29,8 +29,8 @@ pub(super) async fn establish(watched: &Watched, name: &str, bytes: &[u8]) {
 /// Objects are gone: definitions that wait for that look again.
 pub(super) async fn content_gone(watched: &Watched) {
     for item in watched.api.collection_named(COLLECTION).list("", None, usize::MAX).items {
-        if super::mentions(&item.bytes, "\"deletionTimestamp\"") {
-            establish(watched, &item.key, &item.bytes).await;
+        if super::mentions(&item.bytes(), "\"deletionTimestamp\"") {
+            establish(watched, &item.key, &item.bytes()).await;
         }
     }
 }
@@ -69,7 +69,7 @@ async fn clean_up(watched: &Watched, name: &str, definition: &Value) {
     }
     let collection = watched.api.collection_named(name);
     for item in collection.list("", None, usize::MAX).items {
-        if super::mentions(&item.bytes, "\"deletionTimestamp\"") {
+        if super::mentions(&item.bytes(), "\"deletionTimestamp\"") {
             continue;
         }
         let Some(served) = watched.api.find_collection(name) else { break };

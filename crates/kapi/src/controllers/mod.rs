@@ -143,8 +143,9 @@ impl Watched {
         for collection in self.api.store.collections(&prefix) {
             let Some(resource) = collection.name().strip_prefix(&prefix).map(Arc::<str>::from) else { continue };
             for item in collection.list("", None, usize::MAX).items {
-                self.owners.note(&resource, &item.key, &item.bytes);
-                found.push(Todo { resource: Arc::clone(&resource), key: item.key, bytes: item.bytes, gone: false });
+                let bytes = item.bytes();
+                self.owners.note(&resource, &item.key, &bytes);
+                found.push(Todo { resource: Arc::clone(&resource), key: item.key, bytes, gone: false });
             }
         }
         for definition in found.iter().filter(|todo| &*todo.resource == crate::crd::COLLECTION) {

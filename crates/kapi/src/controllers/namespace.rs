@@ -23,7 +23,7 @@ pub(super) async fn finalize(watched: &Watched, name: &str, bytes: &[u8]) {
     for served in watched.api.stored_kinds().into_iter().filter(|served| served.resource.namespaced) {
         let collection = watched.api.collection(&served);
         let items = collection.list(&prefix, None, usize::MAX).items;
-        let stay = items.iter().filter(|item| !super::mentions(&item.bytes, "\"deletionTimestamp\""));
+        let stay = items.iter().filter(|item| !super::mentions(&item.bytes(), "\"deletionTimestamp\""));
         let paths: Vec<String> = stay.map(|item| super::gc::path_of(&served, &item.key)).collect();
         for some in paths.chunks(super::AT_ONCE) {
             join_all(some.iter().map(|path| delete(watched, path))).await;

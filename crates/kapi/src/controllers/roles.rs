@@ -19,7 +19,7 @@ pub(super) async fn aggregate(watched: &Watched) {
 /// The roles whose rules are not what they aggregate, and what they should be.
 fn outdated(watched: &Watched) -> Vec<(String, Vec<Value>)> {
     let items = watched.api.collection_named(COLLECTION).list("", None, usize::MAX).items;
-    let roles: Vec<Value> = items.iter().filter_map(|item| serde_json::from_slice(&item.bytes).ok()).collect();
+    let roles: Vec<Value> = items.iter().filter_map(|item| serde_json::from_slice(&item.bytes()).ok()).collect();
     let all: Vec<&Value> = roles.iter().collect();
     let rules_of = |role: &Value| Some((object::name(role).to_owned(), aggregated_rules(role, &all)?));
     roles.iter().filter_map(rules_of).collect()

@@ -62,7 +62,7 @@ pub(crate) async fn delete_collection(call: &mut Call) -> Result<Answer, Status>
     let page = collection.list(&selection.prefix, None, usize::MAX);
     let mut items = Vec::new();
     for item in page.items {
-        let shown = read::shown(&call.served, item.revision, &item.bytes)?;
+        let shown = read::shown(&call.served, item.revision, &item.bytes())?;
         if !selection.matches(&call.served, &shown) {
             continue;
         }

@@ -37,7 +37,7 @@ fn budget_of(call: &Call, pod: &Value) -> Result<Option<(Box<str>, u64, Value)>,
     let mut found = Vec::new();
     let prefix = format!("{}/", call.target.namespace);
     for item in call.api.collection_named(BUDGETS).list(&prefix, None, usize::MAX).items {
-        let budget = object::parse(&item.bytes)?;
+        let budget = object::parse(&item.bytes())?;
         let selector = kapi_schema::labels::Selector::from_object(budget.pointer("/spec/selector"));
         if selector.is_ok_and(|selector| selector.matches(&labels)) {
             found.push((item.key, item.revision, budget));

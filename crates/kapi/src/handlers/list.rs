@@ -45,7 +45,7 @@ fn select(call: &Call, selection: &Selection, page: Page, limit: usize) -> Resul
             break;
         }
         seen += 1;
-        let shown = read::shown(&call.served, item.revision, &item.bytes)?;
+        let shown = read::shown(&call.served, item.revision, &item.bytes())?;
         if everything || selection.matches(&call.served, &shown) {
             items.push(shown);
         }

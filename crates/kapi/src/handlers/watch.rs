@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::Stream;
 use kapi_schema::field::{FieldError, Path};
-use kapi_store::{Change, Event, Feed, HistoryError};
+use kapi_store::{Change, Event, Feed, HistoryError, Item};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
@@ -61,6 +61,8 @@ pub(crate) struct Watch {
     served: Arc<Served>,
     selection: Selection,
     source: Source,
+    /// What is there already, and not told yet. It is shared with the collection until it is told.
+    initial: VecDeque<Item>,
     pending: VecDeque<Told>,
     bookmarks: bool,
     next_bookmark: Instant,
@@ -87,6 +89,7 @@ pub(crate) fn watch(call: &mut Call) -> Result<Answer, Status> {
         served: Arc::clone(&call.served),
         selection,
         source: Source::Ended,
+        initial: VecDeque::new(),
         pending: VecDeque::new(),
         bookmarks,
         next_bookmark: next_bookmark(now, now + timeout),
@@ -104,12 +107,7 @@ pub(crate) fn watch(call: &mut Call) -> Result<Answer, Status> {
             return Err(Status::too_large_revision(asked, current));
         }
         let page = collection.list(&watch.selection.prefix, None, usize::MAX);
-        for item in page.items {
-            let object = read::shown(&watch.served, item.revision, &item.bytes)?;
-            if watch.selection.matches(&watch.served, &object) {
-                watch.pending.push_back(Told { kind: Kind::Added, object });
-            }
-        }
+        watch.initial = page.items.into();
         if streamed == Some(true) && bookmarks {
             watch.pending.push_back(watch.bookmark(page.revision, true));
         }
@@ -157,6 +155,13 @@ impl Watch {
     }
 
     async fn next(&mut self) -> Option<Told> {
+        while let Some(item) = self.initial.pop_front() {
+            if let Ok(object) = read::shown(&self.served, item.revision, &item.bytes())
+                && self.selection.matches(&self.served, &object)
+            {
+                return Some(Told { kind: Kind::Added, object });
+            }
+        }
         loop {
             if let Some(told) = self.pending.pop_front() {
                 return Some(told);

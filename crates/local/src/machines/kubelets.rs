@@ -59,9 +59,15 @@ struct Fleet {
 pub(super) struct Kubelet {
     pub(super) shape: NodeShape,
     is_dead: AtomicBool,
+    /// It has renewed its lease since it began.
+    has_lease: AtomicBool,
 }
 
 impl Kubelet {
+    fn new(shape: NodeShape, is_dead: bool) -> Self {
+        Self { shape, is_dead: AtomicBool::new(is_dead), has_lease: AtomicBool::new(false) }
+    }
+
     pub(super) fn is_alive(&self) -> bool {
         !self.is_dead.load(Ordering::Relaxed)
     }
@@ -84,10 +90,15 @@ impl Kubelets {
 
     /// Lets the kubelet of a node that has joined do its work, or stand still. Can be repeated at any time.
     pub(super) async fn run(&self, cluster: &Key, shape: NodeShape, is_dead: bool) -> Result<(), Failure> {
+        // First, whether its tenant answers or not.
+        match is_dead {
+            true => self.shared.pulse.stops(&shape.provider_id, (self.shared.clock)()),
+            false => self.shared.pulse.beats(&shape.provider_id),
+        }
         let Some(tenant) = self.shared.tenants.get(cluster).await? else { return Ok(()) };
-        let kubelet = Arc::new(Kubelet { shape, is_dead: AtomicBool::new(is_dead) });
+        let kubelet = Arc::new(Kubelet::new(shape, is_dead));
         let name = kubelet.shape.name.clone();
-        let is_new = {
+        {
             let mut fleets = self.shared.fleets.lock();
             // A tenant with another kubeconfig is talked to anew.
             if fleets.get(cluster).is_some_and(|fleet| !Arc::ptr_eq(&fleet.tenant, &tenant)) {
@@ -95,22 +106,19 @@ impl Kubelets {
             }
             let fleet = fleets.entry(cluster.clone()).or_insert_with(|| self.fleet(&tenant));
             let known = fleet.nodes.lock().insert(name.clone(), Arc::clone(&kubelet));
-            let is_new =
-                known.is_none_or(|known| known.shape != kubelet.shape || known.is_alive() != kubelet.is_alive());
-            if is_new {
-                fleet.pods.look_at(&name);
+            let same = |known: &Arc<Kubelet>| known.shape == kubelet.shape && known.is_alive() == kubelet.is_alive();
+            match known.filter(same) {
+                Some(known) => kubelet.has_lease.store(known.has_lease.load(Ordering::Relaxed), Ordering::Relaxed),
+                None => fleet.pods.look_at(&name),
             }
-            is_new
-        };
+        }
         if is_dead {
-            self.shared.pulse.stops(&kubelet.shape.provider_id, (self.shared.clock)());
             return Ok(());
         }
-        if is_new {
+        if !kubelet.has_lease.load(Ordering::Relaxed) {
             self.shared.begun.notify_one();
             self.shared.renew(&tenant.client, &kubelet).await?;
         }
-        self.shared.pulse.beats(&kubelet.shape.provider_id);
         let nodes = tenant.nodes();
         let found = nodes.get(&Key::cluster(&name));
         if found.is_some_and(|found| !node::is_ready(&found)) {
@@ -198,6 +206,7 @@ impl Shared {
         let params = PatchParams::apply("kubelet").force();
         let request = Request::new(LEASES).patch(name, &params, &Patch::Apply(lease));
         client.request::<Value>(as_node(request, name)?).await?;
+        kubelet.has_lease.store(true, Ordering::Relaxed);
         Ok(())
     }
 }
@@ -231,7 +240,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::machines::pod::Pod;
+    use crate::pod::Pod;
 
     /// A tenant that tells when leases are renewed in it; or one that never answers.
     fn tenant(renewed: Option<mpsc::UnboundedSender<Instant>>) -> Arc<Tenant> {
@@ -269,7 +278,7 @@ mod tests {
         tokio::time::sleep(TICK).await;
         assert!(started.is_empty());
         let shape = NodeShape { name: "node".to_owned(), ..NodeShape::default() };
-        fleet.nodes.lock().insert("node".into(), Arc::new(Kubelet { shape, is_dead: AtomicBool::new(false) }));
+        fleet.nodes.lock().insert("node".into(), Arc::new(Kubelet::new(shape, false)));
         fleet.pods.look_at("node");
         assert_eq!(started.recv().await.unwrap(), "/api/v1/namespaces/n/pods/p/status");
     }
@@ -283,7 +292,7 @@ mod tests {
         for (name, tenant) in [("living", tenant(Some(sender))), ("silent", tenant(None))] {
             let fleet = kubelets.fleet(&tenant);
             let shape = NodeShape { name: name.to_owned(), ..NodeShape::default() };
-            let kubelet = Arc::new(Kubelet { shape, is_dead: AtomicBool::new(false) });
+            let kubelet = Arc::new(Kubelet::new(shape, false));
             fleet.nodes.lock().insert(name.to_owned(), kubelet);
             kubelets.shared.fleets.lock().insert(Key::new("n", name), fleet);
         }

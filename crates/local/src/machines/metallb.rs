@@ -13,7 +13,7 @@ use runtime::{Failure, Key, Metrics, Next, Queue, Reconcile, Watched};
 use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
-use super::pod::Pod;
+use crate::pod::Pod;
 use crate::tenants::Tenant;
 
 /// What the image of the controller is called, in whichever registry.

@@ -23,7 +23,6 @@ mod machine;
 mod metallb;
 mod node;
 mod plan;
-mod pod;
 mod pods;
 mod providers;
 

@@ -18,8 +18,8 @@ use tokio::task::AbortHandle;
 
 use super::kubelets::{Kubelet, as_node};
 use super::metallb::{self, Balancer};
-use super::pod::{Container, Pod};
 use crate::addresses::Pool;
+use crate::pod::{Container, Pod};
 use crate::tenants::Tenant;
 
 /// How many pods of one tenant are started or ended at a time.

@@ -38,6 +38,7 @@ use std::time::Duration;
 
 use kapi::Api;
 use kube::Client;
+use runtime::events::Recorder;
 use runtime::{Clock, Metrics, Queue, Watches};
 use tokio::task::AbortHandle;
 
@@ -76,7 +77,8 @@ pub struct Settings {
 impl Settings {
     /// Volumes in this folder, and the machines of the data centre; all else as usual.
     pub fn new(volumes_dir: PathBuf, pulse: Pulse) -> Self {
-        Self { volumes_dir, pulse, rest_after: Duration::from_secs(30) }
+        // Longer than a watch that failed takes to go on: whoever rests has seen all there is.
+        Self { volumes_dir, pulse, rest_after: Duration::from_secs(45) }
     }
 }
 
@@ -95,8 +97,10 @@ impl Drop for Workloads {
 pub fn start(watches: &Watches, clock: Clock, metrics: Metrics, settings: Settings) -> Workloads {
     let watches = watches.clone();
     let task = tokio::spawn(async move {
+        volumes::ensure_class(watches.client()).await;
         let leftovers = leftovers::remove(watches.client().clone(), Clock::clone(&clock));
-        let world = known(watches, &clock, &settings).await;
+        let events = Recorder::new(watches.client().clone(), Clock::clone(&clock));
+        let world = known(watches, events, &clock, &settings).await;
         let queues = Queues::default();
         tokio::join!(leftovers, work(&world, &queues, &metrics));
     });
@@ -108,12 +112,13 @@ pub fn start(watches: &Watches, clock: Clock, metrics: Metrics, settings: Settin
 pub fn start_as_needed(api: Api, client: Client, clock: Clock, metrics: Metrics, settings: Settings) -> Workloads {
     let task = tokio::spawn(async move {
         api.outgrown(&NOTHING_TO_DO).await;
+        volumes::ensure_class(&client).await;
         let leftovers = leftovers::remove(client.clone(), Clock::clone(&clock));
+        let events = Recorder::new(client.clone(), Clock::clone(&clock));
         let in_turns = async {
             let mut changes = api.changes(&world::WATCHED);
             loop {
-                api.outgrown(&NOTHING_TO_DO).await;
-                let world = known(Watches::new(client.clone()), &clock, &settings).await;
+                let world = known(Watches::new(client.clone()), events.clone(), &clock, &settings).await;
                 let queues = Queues::default();
                 // Apart, as those who rest are many and it is large.
                 let working = Box::pin(work(&world, &queues, &metrics));
@@ -131,8 +136,8 @@ pub fn start_as_needed(api: Api, client: Client, clock: Clock, metrics: Metrics,
 }
 
 /// All that an API holds, once everything of it is known: whoever knows half of the pods would create the other half again.
-async fn known(watches: Watches, clock: &Clock, settings: &Settings) -> Arc<World> {
-    let world = Arc::new(World::watch(watches, Clock::clone(clock), settings.clone()));
+async fn known(watches: Watches, events: Recorder, clock: &Clock, settings: &Settings) -> Arc<World> {
+    let world = Arc::new(World::watch(watches, events, Clock::clone(clock), settings.clone()));
     world.synced().await;
     world
 }

@@ -15,7 +15,7 @@ use crate::objects::Objects;
 use runtime::events::Recorder;
 
 /// Who writes, as managedFields name it. On any other Kubernetes it is the same.
-const MANAGER: &str = "kube-controller-manager";
+pub(super) const MANAGER: &str = "kube-controller-manager";
 
 /// The collections of all that is watched.
 pub(super) const WATCHED: [&str; 16] = [
@@ -64,7 +64,7 @@ pub(super) struct World {
 
 impl World {
     /// Begins to watch everything that controllers look at.
-    pub(super) fn watch(watches: Watches, clock: Clock, settings: Settings) -> Self {
+    pub(super) fn watch(watches: Watches, events: Recorder, clock: Clock, settings: Settings) -> Self {
         let client = watches.client().clone();
         Self {
             deployments: Objects::watch(&watches, MANAGER),
@@ -83,7 +83,7 @@ impl World {
             budgets: Objects::watch(&watches, MANAGER),
             volumes: Objects::watch(&watches, MANAGER),
             classes: Objects::watch(&watches, MANAGER),
-            events: Recorder::new(client.clone(), clock.clone()),
+            events,
             client,
             settings,
             clock,

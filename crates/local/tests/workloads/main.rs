@@ -3,6 +3,7 @@
 
 mod deployments;
 mod kubelet;
+mod nodes;
 mod others;
 mod resting;
 mod scheduling;

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::CronJob;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
+use k8s_openapi::api::storage::v1::StorageClass;
+use kube::Api;
+use kube::api::DeleteParams;
 use serde_json::json;
 
 use super::world::World;
@@ -58,6 +61,13 @@ async fn controllers_rest_until_there_is_something_to_do() {
     }
     assert_eq!(world.list::<Pod>("app=web").await.len(), 3);
 
+    // Whoever deletes the class does not want it: it stays away when controllers are up again.
+    let classes: Api<StorageClass> = Api::all(world.client.clone());
+    classes.delete("local", &DeleteParams::default()).await.unwrap();
+    until(&world, true).await;
+    until(&world, false).await;
+    assert!(classes.get_opt("local").await.unwrap().is_none());
+
     // What falls due soon is waited for.
     let job = json!({"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}}}});
     let spec = json!({"schedule": "* * * * *", "jobTemplate": job});
@@ -71,4 +81,21 @@ async fn controllers_rest_until_there_is_something_to_do() {
     world.pulse.stops("local://1", jiff::Timestamp::now());
     until(&world, true).await;
     assert!(stay_up(&world).await);
+}
+
+#[tokio::test]
+async fn what_a_service_leaves_behind_is_removed_though_nothing_else_is_there() {
+    let mut world = World::with_nodes(0).await;
+    world.start_as_needed();
+    let spec = json!({"selector": {"app": "web"}, "ports": [{"port": 80}]});
+    world.create::<Service>(json!({"metadata": {"name": "web"}, "spec": spec})).await;
+    world.until::<Endpoints>("web", "there", |_| true).await;
+    until(&world, false).await;
+    world.delete::<Service>("web").await;
+    let gone = async {
+        while world.api::<Endpoints>().get_opt("web").await.unwrap().is_some() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), gone).await.unwrap();
 }

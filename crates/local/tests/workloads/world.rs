@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, ServiceAccount};
@@ -13,7 +14,7 @@ use kube::runtime::wait::await_condition;
 use kube::{Api, Client, Resource, ResourceExt};
 use local::Pulse;
 use local::workloads::{self, Settings, Workloads};
-use runtime::{Metrics, Watches};
+use runtime::{Clock, Metrics, Watches};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -27,6 +28,8 @@ pub(crate) struct World {
     pub(crate) workloads: Option<Workloads>,
     pub(crate) pulse: Pulse,
     pub(crate) metrics: Metrics,
+    /// By how many seconds the clock of the controllers is ahead.
+    pub(crate) ahead: Arc<AtomicI64>,
     api: kapi::Api,
     kubelet: JoinHandle<()>,
     _plane: Plane,
@@ -51,8 +54,8 @@ impl World {
         };
         let client = Client::new(api.service_for(Peer { user: Some(user), ..Peer::default() }), "default");
         let kubelet = tokio::spawn(super::kubelet::run(client.clone()));
-        let (pulse, metrics) = (Pulse::default(), Metrics::default());
-        let mut world = Self { client, workloads: None, pulse, metrics, api, kubelet, _plane: plane };
+        let (pulse, metrics, ahead) = (Pulse::default(), Metrics::default(), Arc::default());
+        let mut world = Self { client, workloads: None, pulse, metrics, ahead, api, kubelet, _plane: plane };
         world.start();
         for index in 1..=count {
             world.add_node(&format!("node-{index}"), json!({})).await;
@@ -66,7 +69,12 @@ impl World {
     pub(crate) fn start(&mut self) {
         let settings = Settings::new("/var/lib/volumes".into(), self.pulse.clone());
         let (watches, metrics) = (Watches::new(self.client.clone()), self.metrics.clone());
-        self.workloads = Some(workloads::start(&watches, Arc::new(jiff::Timestamp::now), metrics, settings));
+        self.workloads = Some(workloads::start(&watches, self.clock(), metrics, settings));
+    }
+
+    fn clock(&self) -> Clock {
+        let ahead = Arc::clone(&self.ahead);
+        Arc::new(move || jiff::Timestamp::now() + jiff::SignedDuration::from_secs(ahead.load(Ordering::Relaxed)))
     }
 
     /// Starts them such that they rest when nothing has happened for a moment.
@@ -74,8 +82,7 @@ impl World {
         let settings = Settings::new("/var/lib/volumes".into(), self.pulse.clone());
         let settings = Settings { rest_after: Duration::from_millis(200), ..settings };
         let (api, client, metrics) = (self.api.clone(), self.client.clone(), self.metrics.clone());
-        let clock = Arc::new(jiff::Timestamp::now);
-        self.workloads = Some(workloads::start_as_needed(api, client, clock, metrics, settings));
+        self.workloads = Some(workloads::start_as_needed(api, client, self.clock(), metrics, settings));
     }
 
     pub(crate) async fn add_node(&self, name: &str, spec: Value) {

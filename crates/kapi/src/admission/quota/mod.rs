@@ -34,7 +34,7 @@ pub(super) async fn check(
     for _ in 0..ATTEMPTS {
         let mut ops = Vec::new();
         for item in collection.list(&prefix, None, usize::MAX).items {
-            let quota = object::parse(&item.bytes)?;
+            let quota = object::parse(&item.bytes())?;
             let Some(used) = used_after(call, &quota, object, old).map_err(|why| forbid(call, object, why))? else {
                 continue;
             };

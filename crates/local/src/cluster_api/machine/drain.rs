@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Node;
 use kube::api::{EvictParams, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use runtime::{Failure, Key};
 use serde_json::json;
 
 use super::removal::is_reachable;
+use crate::pod::Pod;
 use crate::tenants::{Tenant, Tenants};
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -43,7 +44,7 @@ pub(super) async fn drain(
 
 /// Asks the pods on a node to go. Gives back those that are still there, each with what it does.
 async fn evict(tenant: &Tenant, pods: Vec<Arc<Pod>>, node: &str, answers: bool) -> Result<Vec<String>, Failure> {
-    let on_node = |pod: &Arc<Pod>| pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) == Some(node);
+    let on_node = |pod: &Arc<Pod>| pod.node() == Some(node);
     let mut left = Vec::new();
     for pod in pods.iter().filter(|pod| on_node(pod) && must_go(pod, answers)) {
         let name = Key::of(&**pod);

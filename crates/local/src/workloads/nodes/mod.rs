@@ -44,9 +44,14 @@ impl Nodes {
     /// lease is only read when everything else is too old.
     async fn last_heard(&self, node: &Node, now: Timestamp) -> Result<Timestamp, Failure> {
         let name = node.name_any();
-        let known = *self.heard.lock().entry(name.clone()).or_insert(now);
         let pulse = placement::machine(node).and_then(|machine| self.world.settings.pulse.last(machine, now));
-        let told = health::heartbeat(node).max(known).max(pulse.unwrap_or(Timestamp::MIN));
+        if let Some(last) = pulse {
+            // Should it be forgotten there, it counts from then on as seen for the first time.
+            self.heard.lock().remove(&name);
+            return Ok(last.max(health::heartbeat(node)));
+        }
+        let known = *self.heard.lock().entry(name.clone()).or_insert(now);
+        let told = health::heartbeat(node).max(known);
         if told + health::GRACE > now {
             return Ok(told);
         }

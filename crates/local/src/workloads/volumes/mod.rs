@@ -3,22 +3,40 @@
 mod plan;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::StorageClass;
-use kube::ResourceExt;
+use kube::api::PostParams;
+use kube::{Api, Client, ResourceExt};
 use runtime::{Failure, Key, Next, Queue, Reconcile};
 use serde_json::json;
 
 use super::Controller;
 use super::pods::is_finished;
-use super::world::World;
+use super::world::{MANAGER, World};
 use plan::{ClaimStep, VolumeStep};
 use runtime::events::News;
 
 const BY: &str = "persistentvolume-controller";
+/// When what is there from the start is tried again.
+const AGAIN: Duration = Duration::from_secs(10);
 const CLAIM_PROTECTION: &str = "kubernetes.io/pvc-protection";
 const VOLUME_PROTECTION: &str = "kubernetes.io/pv-protection";
+
+/// Makes the class that is there from the start. Whoever deletes it later does not want it.
+pub(super) async fn ensure_class(client: &Client) {
+    let classes: Api<StorageClass> = Api::all(client.clone());
+    let params = PostParams { field_manager: Some(MANAGER.into()), ..PostParams::default() };
+    loop {
+        match classes.create(&params, &plan::class()).await {
+            Err(kube::Error::Api(status)) if status.code == 409 => return,
+            Err(error) => tracing::warn!(%error, "the class of local volumes cannot be made yet"),
+            Ok(_) => return,
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
 
 /// The controller of claims and volumes.
 pub(super) struct Volumes {
@@ -28,14 +46,6 @@ pub(super) struct Volumes {
 impl Volumes {
     pub(super) fn new(world: &Arc<World>) -> Self {
         Self { world: Arc::clone(world) }
-    }
-
-    /// Makes the class that is there from the start.
-    async fn ensure_class(&self) -> Result<Next, Failure> {
-        if self.world.classes.get(&Key::cluster(plan::CLASS)).is_none() {
-            self.world.classes.create(&plan::class()).await?;
-        }
-        Ok(Next::Rest)
     }
 
     async fn claim(&self, claim: &PersistentVolumeClaim) -> Result<(), Failure> {
@@ -124,8 +134,6 @@ impl Controller for Volumes {
     const WORKERS: usize = 1;
 
     fn subscribe(&self, queue: &Queue) {
-        // Stands for the class.
-        queue.add(Key::cluster(""));
         self.world.claims.queue_each(queue);
         self.world.volumes.queue_each(queue);
         self.world.claims.queue_mapped(queue, |claim| {
@@ -159,9 +167,6 @@ impl Controller for Volumes {
 
 impl Reconcile for Volumes {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
-        if *key == Key::cluster("") {
-            return self.ensure_class().await;
-        }
         match key.namespace.as_str() {
             "" => {
                 if let Some(volume) = self.world.volumes.get(key) {
