@@ -13,7 +13,11 @@ use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::process::Command;
+use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
+
+/// How often something is asked that is waited for.
+const OFTEN: Duration = Duration::from_millis(100);
 
 /// A probe with its defaults filled in.
 pub(crate) struct Asking<'a> {
@@ -51,9 +55,23 @@ impl Asking<'_> {
         tokio::time::sleep(seconds(self.probe.initial_delay_seconds, 0)).await;
     }
 
-    /// Waits between questions.
-    pub(crate) async fn period(&self) {
+    /// Asks when the next question is due.
+    pub(crate) async fn ask_next(&self) -> bool {
         tokio::time::sleep(seconds(self.probe.period_seconds, 10)).await;
+        self.ask().await
+    }
+
+    /// The same of something that has not been well yet, and is waited for: it is asked often meanwhile, and the first good
+    /// answer is the one. Bad ones count no more often than its period says.
+    pub(crate) async fn ask_eagerly(&self) -> bool {
+        let due = Instant::now() + seconds(self.probe.period_seconds, 10);
+        loop {
+            tokio::time::sleep_until(due.min(Instant::now() + OFTEN)).await;
+            let well = self.ask().await;
+            if well || Instant::now() >= due {
+                return well;
+            }
+        }
     }
 
     /// Asks once.
@@ -246,5 +264,29 @@ mod tests {
         let closed: Probe = serde_json::from_value(json!({"tcpSocket": {"port": 1}})).unwrap();
         let address = "127.0.0.1".parse().unwrap();
         assert!(!Asking { probe: &closed, container: &container, address, process: None }.ask().await);
+    }
+
+    #[tokio::test]
+    async fn what_is_waited_for_is_asked_often_and_its_failures_count_by_the_period() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap();
+        let probe: Probe = serde_json::from_value(json!({"periodSeconds": 2, "httpGet": {"port": at.port()}})).unwrap();
+        let container = Container::default();
+        let asking = Asking { probe: &probe, container: &container, address: at.ip(), process: None };
+        // Three are refused, the fourth is not.
+        let server = tokio::spawn(async move {
+            for status in ["500 No", "500 No", "500 No", "200 OK"] {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = vec![0; 1024];
+                let _ = stream.read(&mut request).await.unwrap();
+                stream.write_all(format!("HTTP/1.1 {status}\r\n\r\n").as_bytes()).await.unwrap();
+            }
+        });
+        assert!(asking.ask_eagerly().await);
+        server.await.unwrap();
+        // Nobody listens any more: one answer, when the period is over.
+        let begun = Instant::now();
+        assert!(!asking.ask_eagerly().await);
+        assert!(begun.elapsed() >= Duration::from_secs(2));
     }
 }

@@ -267,7 +267,7 @@ fn container(wanted: &Wanted<'_>, program: Program) -> Value {
                 "capabilities": {"drop": ["ALL"], "add": added},
             }),
         },
-        "startupProbe": probe(port, liveness, program.probes.startup, (2, 90)),
+        "startupProbe": probe(port, liveness, program.probes.startup, (1, 180)),
         "livenessProbe": probe(port, liveness, program.probes.liveness, (10, 8)),
         "readinessProbe": probe(port, readiness, program.probes.readiness, (2, 3)),
         "volumeMounts": mounts,

@@ -151,11 +151,12 @@ async fn unwell(launch: &Launch, control: &Control, process: Option<u32>) {
     if let Some(probe) = &container.startup_probe {
         let mut tally = Tally::default();
         asking(probe).delay().await;
+        let mut well = asking(probe).ask().await;
         loop {
-            match tally.count(probe, asking(probe).ask().await) {
+            match tally.count(probe, well) {
                 Some(true) => break,
                 Some(false) => return,
-                None => asking(probe).period().await,
+                None => well = asking(probe).ask_eagerly().await,
             }
         }
     }
@@ -164,19 +165,25 @@ async fn unwell(launch: &Launch, control: &Control, process: Option<u32>) {
         let Some(probe) = &container.readiness_probe else { return std::future::pending().await };
         let mut tally = Tally::default();
         asking(probe).delay().await;
+        let (mut well, mut has_been_ready) = (asking(probe).ask().await, false);
         loop {
-            if let Some(ready) = tally.count(probe, asking(probe).ask().await) {
+            if let Some(ready) = tally.count(probe, well) {
                 control.report(true, ready);
+                has_been_ready |= ready;
             }
-            asking(probe).period().await;
+            well = match has_been_ready {
+                true => asking(probe).ask_next().await,
+                false => asking(probe).ask_eagerly().await,
+            };
         }
     };
     let liveness = async {
         let Some(probe) = &container.liveness_probe else { return std::future::pending().await };
         let mut tally = Tally::default();
         asking(probe).delay().await;
-        while tally.count(probe, asking(probe).ask().await) != Some(false) {
-            asking(probe).period().await;
+        let mut well = asking(probe).ask().await;
+        while tally.count(probe, well) != Some(false) {
+            well = asking(probe).ask_next().await;
         }
     };
     tokio::select! {
