@@ -59,12 +59,13 @@ pub(crate) fn print_objects(objects: &[DynamicObject], format: Format) -> Outcom
 /// `tenantcluster.butler.butlerlabs.dev/my-cluster`.
 pub(crate) fn full_name(object: &DynamicObject) -> String {
     let types = object.types.clone().unwrap_or_default();
-    let kind = types.kind.to_lowercase();
-    let name = object.metadata.name.as_deref().unwrap_or_default();
-    match types.api_version.split_once('/') {
-        Some((group, _)) => format!("{kind}.{group}/{name}"),
-        None => format!("{kind}/{name}"),
-    }
+    let group = types.api_version.split_once('/').map_or("", |(group, _)| group);
+    name_of(&types.kind, group, object.metadata.name.as_deref().unwrap_or_default())
+}
+
+pub(crate) fn name_of(kind: &str, group: &str, name: &str) -> String {
+    let kind = kind.to_lowercase();
+    if group.is_empty() { format!("{kind}/{name}") } else { format!("{kind}.{group}/{name}") }
 }
 
 fn shown(object: &DynamicObject) -> Outcome<Value> {

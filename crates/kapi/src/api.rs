@@ -424,8 +424,9 @@ impl Inner {
         for collection in self.store.collections(&prefix) {
             let Some(resource) = collection.name().strip_prefix(&prefix) else { continue };
             for item in collection.list("", None, usize::MAX).items {
-                self.auth.observe(resource, &item.key, Some(&item.bytes()));
-                self.admission.observe(resource, &item.key, Some(&item.bytes()));
+                let bytes = item.bytes();
+                self.auth.observe(resource, &item.key, Some(&bytes));
+                self.admission.observe(resource, &item.key, Some(&bytes));
             }
         }
     }

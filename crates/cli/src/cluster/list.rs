@@ -15,7 +15,7 @@ use kube::core::DynamicObject;
 use super::pages::{self, Listed};
 use super::row::{HEADINGS, Row, WIDE_HEADINGS, cells};
 use crate::failure::{Failure, Outcome};
-use crate::output::{Format, print_objects};
+use crate::output::{Format, name_of, print_objects};
 use crate::screen::{print, tell};
 use crate::session::Session;
 use crate::table::{Table, line};
@@ -42,10 +42,9 @@ impl List {
             }
             if session.format == Format::Name {
                 let listed: Listed<Row> = pages::clusters(session, self.all_teams).await?;
-                let kind = format!("{}.{}", TenantCluster::kind(&()).to_lowercase(), TenantCluster::group(&()));
-                return print(
-                    &listed.items.iter().map(|row| format!("{kind}/{}\n", row.metadata.name)).collect::<String>(),
-                );
+                let (kind, group) = (TenantCluster::kind(&()), TenantCluster::group(&()));
+                let name = |row: &Row| format!("{}\n", name_of(&kind, &group, &row.metadata.name));
+                return print(&listed.items.iter().map(name).collect::<String>());
             }
             let listed: Listed<DynamicObject> = pages::clusters(session, self.all_teams).await?;
             return print_objects(&listed.items, session.format);

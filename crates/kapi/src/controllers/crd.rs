@@ -29,8 +29,9 @@ pub(super) async fn establish(watched: &Watched, name: &str, bytes: &[u8]) {
 /// Objects are gone: definitions that wait for that look again.
 pub(super) async fn content_gone(watched: &Watched) {
     for item in watched.api.collection_named(COLLECTION).list("", None, usize::MAX).items {
-        if super::mentions(&item.bytes(), "\"deletionTimestamp\"") {
-            establish(watched, &item.key, &item.bytes()).await;
+        let bytes = item.bytes();
+        if super::mentions(&bytes, "\"deletionTimestamp\"") {
+            establish(watched, &item.key, &bytes).await;
         }
     }
 }

@@ -156,10 +156,17 @@ impl Watch {
 
     async fn next(&mut self) -> Option<Told> {
         while let Some(item) = self.initial.pop_front() {
-            if let Ok(object) = read::shown(&self.served, item.revision, &item.bytes())
-                && self.selection.matches(&self.served, &object)
-            {
-                return Some(Told { kind: Kind::Added, object });
+            match read::shown(&self.served, item.revision, &item.bytes()) {
+                Ok(object) if self.selection.matches(&self.served, &object) => {
+                    return Some(Told { kind: Kind::Added, object });
+                }
+                Ok(_) => {}
+                // Who is told that this is all must not miss one.
+                Err(status) => {
+                    self.initial.clear();
+                    self.pending = VecDeque::from([failed(&status)]);
+                    self.source = Source::Ended;
+                }
             }
         }
         loop {
@@ -262,6 +269,10 @@ fn expired(error: &HistoryError) -> Told {
         }
         other => Status::internal(other),
     };
+    failed(&status)
+}
+
+fn failed(status: &Status) -> Told {
     Told { kind: Kind::Error, object: Bytes::from(status.to_value().to_string()) }
 }
 

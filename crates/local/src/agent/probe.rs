@@ -33,15 +33,17 @@ pub(crate) struct Asking<'a> {
 pub(crate) struct Tally {
     good: i32,
     bad: i32,
+    has_been_well: bool,
 }
 
 impl Tally {
     /// Counts an answer in. Gives back what is settled by now: well, or not.
     pub(crate) fn count(&mut self, probe: &Probe, well: bool) -> Option<bool> {
         match well {
-            true => *self = Self { good: self.good + 1, bad: 0 },
-            false => *self = Self { good: 0, bad: self.bad + 1 },
+            true => (self.good, self.bad) = (self.good + 1, 0),
+            false => (self.good, self.bad) = (0, self.bad + 1),
         }
+        self.has_been_well |= well;
         match well {
             true => (self.good >= probe.success_threshold.unwrap_or(1)).then_some(true),
             false => (self.bad >= probe.failure_threshold.unwrap_or(3)).then_some(false),
@@ -55,18 +57,17 @@ impl Asking<'_> {
         tokio::time::sleep(seconds(self.probe.initial_delay_seconds, 0)).await;
     }
 
-    /// Asks when the next question is due.
-    pub(crate) async fn ask_next(&self) -> bool {
-        tokio::time::sleep(seconds(self.probe.period_seconds, 10)).await;
-        self.ask().await
-    }
-
-    /// The same of something that has not been well yet, and is waited for: it is asked often meanwhile, and the first good
-    /// answer is the one. Bad ones count no more often than its period says.
-    pub(crate) async fn ask_eagerly(&self) -> bool {
-        let due = Instant::now() + seconds(self.probe.period_seconds, 10);
+    /// Asks when the next question is due. Something that has not been well yet is waited for: it is asked often meanwhile,
+    /// ever less so, and the first good answer is the one. Bad ones count no more often than its period says.
+    pub(crate) async fn ask_next(&self, tally: &Tally) -> bool {
+        let period = seconds(self.probe.period_seconds, 10);
+        let due = Instant::now() + period;
+        // Doubled about every half minute: soon as seldom as asked for.
+        let ill_for = tally.bad.unsigned_abs().saturating_mul(seconds_of(period));
+        let often = OFTEN * 2_u32.saturating_pow(ill_for / 30);
         loop {
-            tokio::time::sleep_until(due.min(Instant::now() + OFTEN)).await;
+            let pause = if tally.has_been_well { period } else { often };
+            tokio::time::sleep_until(due.min(Instant::now() + pause)).await;
             let well = self.ask().await;
             if well || Instant::now() >= due {
                 return well;
@@ -156,6 +157,10 @@ fn number(container: &Container, port: &IntOrString) -> Option<u16> {
     u16::try_from(number).ok()
 }
 
+fn seconds_of(duration: Duration) -> u32 {
+    u32::try_from(duration.as_secs()).unwrap_or(u32::MAX)
+}
+
 fn seconds(value: Option<i32>, default: u64) -> Duration {
     Duration::from_secs(value.map_or(default, |value| u64::from(value.max(0).unsigned_abs())))
 }
@@ -210,6 +215,8 @@ impl ServerCertVerifier for Believing {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use serde_json::json;
     use tokio::net::TcpListener;
 
@@ -267,26 +274,37 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_waited_for_is_asked_often_and_its_failures_count_by_the_period() {
+    async fn what_is_waited_for_is_asked_often_until_it_was_well_once() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = listener.local_addr().unwrap();
-        let probe: Probe = serde_json::from_value(json!({"periodSeconds": 2, "httpGet": {"port": at.port()}})).unwrap();
-        let container = Container::default();
-        let asking = Asking { probe: &probe, container: &container, address: at.ip(), process: None };
-        // Three are refused, the fourth is not.
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        // The fourth answer is a good one.
         let server = tokio::spawn(async move {
-            for status in ["500 No", "500 No", "500 No", "200 OK"] {
+            loop {
                 let (mut stream, _) = listener.accept().await.unwrap();
+                let status = if count.fetch_add(1, Ordering::Relaxed) == 3 { "200 OK" } else { "500 No" };
                 let mut request = vec![0; 1024];
                 let _ = stream.read(&mut request).await.unwrap();
                 stream.write_all(format!("HTTP/1.1 {status}\r\n\r\n").as_bytes()).await.unwrap();
             }
         });
-        assert!(asking.ask_eagerly().await);
-        server.await.unwrap();
-        // Nobody listens any more: one answer, when the period is over.
-        let begun = Instant::now();
-        assert!(!asking.ask_eagerly().await);
-        assert!(begun.elapsed() >= Duration::from_secs(2));
+        let probe = |period: i32| -> Probe {
+            serde_json::from_value(json!({"periodSeconds": period, "httpGet": {"port": at.port()}})).unwrap()
+        };
+        let (container, mut tally) = (Container::default(), Tally::default());
+        let (long, short) = (probe(30), probe(1));
+        let asking = |probe| Asking { probe, container: &container, address: at.ip(), process: None };
+        assert!(asking(&long).ask_next(&tally).await);
+        assert_eq!(asked.load(Ordering::Relaxed), 4);
+        tally.count(&long, true);
+        // From then on, once a period.
+        assert!(!asking(&short).ask_next(&tally).await);
+        assert_eq!(asked.load(Ordering::Relaxed), 5);
+        // What has not been well for long is asked no more often than it wishes.
+        let ill = Tally { bad: 300, ..Tally::default() };
+        assert!(!asking(&short).ask_next(&ill).await);
+        assert_eq!(asked.load(Ordering::Relaxed), 6);
+        server.abort();
     }
 }

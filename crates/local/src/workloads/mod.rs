@@ -97,12 +97,12 @@ impl Drop for Workloads {
 pub fn start(watches: &Watches, clock: Clock, metrics: Metrics, settings: Settings) -> Workloads {
     let watches = watches.clone();
     let task = tokio::spawn(async move {
-        volumes::ensure_class(watches.client()).await;
-        let leftovers = leftovers::remove(watches.client().clone(), Clock::clone(&clock));
+        let client = watches.client().clone();
+        let leftovers = leftovers::remove(client.clone(), Clock::clone(&clock));
         let events = Recorder::new(watches.client().clone(), Clock::clone(&clock));
         let world = known(watches, events, &clock, &settings).await;
         let queues = Queues::default();
-        tokio::join!(leftovers, work(&world, &queues, &metrics));
+        tokio::join!(volumes::ensure_class(&client), leftovers, work(&world, &queues, &metrics));
     });
     Workloads { task: task.abort_handle() }
 }
@@ -112,7 +112,6 @@ pub fn start(watches: &Watches, clock: Clock, metrics: Metrics, settings: Settin
 pub fn start_as_needed(api: Api, client: Client, clock: Clock, metrics: Metrics, settings: Settings) -> Workloads {
     let task = tokio::spawn(async move {
         api.outgrown(&NOTHING_TO_DO).await;
-        volumes::ensure_class(&client).await;
         let leftovers = leftovers::remove(client.clone(), Clock::clone(&clock));
         let events = Recorder::new(client.clone(), Clock::clone(&clock));
         let in_turns = async {
@@ -130,7 +129,7 @@ pub fn start_as_needed(api: Api, client: Client, clock: Clock, metrics: Metrics,
                 rest.over(&mut changes, &settings.pulse).await;
             }
         };
-        tokio::join!(leftovers, in_turns);
+        tokio::join!(volumes::ensure_class(&client), leftovers, in_turns);
     });
     Workloads { task: task.abort_handle() }
 }

@@ -7,7 +7,7 @@ use butler_api::steward::tenant_control_plane::ControlPlaneAddons;
 pub enum Unsupported {
     /// A way from the tenant's pods to an API server behind a host name.
     TcpProxy,
-    /// Joining of nodes that bring their own protocol. Its rules for approving certificates hold nevertheless.
+    /// Joining of nodes that bring their own protocol.
     WorkerBootstrap,
 }
 

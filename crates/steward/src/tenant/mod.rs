@@ -256,7 +256,7 @@ impl TenantController {
                 reason: "DataStoreUnnamed",
                 message: "it names no data store, and Steward has no default one".to_owned(),
                 owner: BlockerOwner::PlatformAdmin,
-                remedy: "set spec.dataStore, or spec.etcd for one of its own".to_owned(),
+                remedy: "set spec.dataStore, or make it anew with spec.etcd".to_owned(),
             });
         };
         self.named(name)

@@ -156,7 +156,7 @@ async fn unwell(launch: &Launch, control: &Control, process: Option<u32>) {
             match tally.count(probe, well) {
                 Some(true) => break,
                 Some(false) => return,
-                None => well = asking(probe).ask_eagerly().await,
+                None => well = asking(probe).ask_next(&tally).await,
             }
         }
     }
@@ -165,16 +165,12 @@ async fn unwell(launch: &Launch, control: &Control, process: Option<u32>) {
         let Some(probe) = &container.readiness_probe else { return std::future::pending().await };
         let mut tally = Tally::default();
         asking(probe).delay().await;
-        let (mut well, mut has_been_ready) = (asking(probe).ask().await, false);
+        let mut well = asking(probe).ask().await;
         loop {
             if let Some(ready) = tally.count(probe, well) {
                 control.report(true, ready);
-                has_been_ready |= ready;
             }
-            well = match has_been_ready {
-                true => asking(probe).ask_next().await,
-                false => asking(probe).ask_eagerly().await,
-            };
+            well = asking(probe).ask_next(&tally).await;
         }
     };
     let liveness = async {
@@ -183,7 +179,7 @@ async fn unwell(launch: &Launch, control: &Control, process: Option<u32>) {
         asking(probe).delay().await;
         let mut well = asking(probe).ask().await;
         while tally.count(probe, well) != Some(false) {
-            well = asking(probe).ask_next().await;
+            well = asking(probe).ask_next(&tally).await;
         }
     };
     tokio::select! {

@@ -24,7 +24,7 @@ const AGAIN: Duration = Duration::from_secs(10);
 const CLAIM_PROTECTION: &str = "kubernetes.io/pvc-protection";
 const VOLUME_PROTECTION: &str = "kubernetes.io/pv-protection";
 
-/// Makes the class that is there from the start. Whoever deletes it later does not want it.
+/// Makes the class that is there from the start. Whoever deletes it does not want it, at least until the next start.
 pub(super) async fn ensure_class(client: &Client) {
     let classes: Api<StorageClass> = Api::all(client.clone());
     let params = PostParams { field_manager: Some(MANAGER.into()), ..PostParams::default() };
