@@ -122,7 +122,9 @@ fn a_killed_butler_makes_room_at_once() {
 fn a_real_butler_says_what_it_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let [data, cache] = ["data", "cache"].map(|name| folder.path().join(name));
-    let up = || common::command(&data, "up").arg("--real").env("BUTLER_CACHE", &cache).output().unwrap();
+    let up = || {
+        common::command(&data, "up").args(["--real", "--api-port", "0"]).env("BUTLER_CACHE", &cache).output().unwrap()
+    };
     if !rustix::process::geteuid().is_root() {
         return refused(&up(), &["--real", "root"]);
     }
