@@ -23,6 +23,9 @@ pub const COMPONENT: &str = "steward.butlerlabs.dev/component";
 /// Label by which Cluster API knows what belongs to a Cluster.
 pub const CLUSTER_NAME: &str = capi::names::labels::CLUSTER_NAME;
 
+/// Of the part of an annotation's name behind the slash.
+const LONGEST_NAME: usize = 63;
+
 /// Labels of everything that belongs to a control plane.
 pub fn labels(tenant: &str, component: &str) -> BTreeMap<String, String> {
     [
@@ -49,4 +52,33 @@ pub fn etcd(tenant: &str) -> String {
 /// The Service through which the API server reaches its own etcd.
 pub fn etcd_client(tenant: &str) -> String {
     format!("{tenant}-etcd-client")
+}
+
+/// The annotation of pods with the digest of a Secret that they mount. The name of the tenant is left out: with it, that of a
+/// long one would not fit.
+pub fn digest_of(tenant: &str, secret: &str) -> String {
+    let own = secret.strip_prefix(tenant).and_then(|rest| rest.strip_prefix('-')).unwrap_or(secret);
+    match own.len() <= LONGEST_NAME {
+        true => format!("digest.steward.butlerlabs.dev/{own}"),
+        false => format!("digest.steward.butlerlabs.dev/{}", runtime::fingerprint(&own.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_have_names_that_fit_however_long_the_tenants_is() {
+        let tenant = "x".repeat(52);
+        for (secret, expected) in [
+            (format!("{tenant}-ca"), "ca"),
+            (format!("{tenant}-controller-manager-kubeconfig"), "controller-manager-kubeconfig"),
+            ("others".to_owned(), "others"),
+        ] {
+            assert_eq!(digest_of(&tenant, &secret), format!("digest.steward.butlerlabs.dev/{expected}"));
+        }
+        let long = digest_of("a", &format!("a-{}", "y".repeat(200)));
+        assert!(long.rsplit('/').next().is_some_and(|name| name.len() <= LONGEST_NAME), "{long}");
+    }
 }

@@ -121,7 +121,7 @@ pub fn stateful_set(wanted: &Wanted<'_>, etcd: &DedicatedEtcd) -> Result<Statefu
             "template": {
                 "metadata": {
                     "labels": names::labels(tenant, "etcd"),
-                    "annotations": {(format!("digest.steward.butlerlabs.dev/{server}")): wanted.mounted.get(&server)},
+                    "annotations": {(names::digest_of(tenant, &server)): wanted.mounted.get(&server)},
                 },
                 "spec": {
                     "automountServiceAccountToken": false,

@@ -48,7 +48,7 @@ pub fn deployment(wanted: &Wanted<'_>) -> Result<Deployment, RenderError> {
     };
     let mut annotations = spec.pod_additional_metadata.clone().unwrap_or_default().annotations;
     for (secret, digest) in &wanted.mounted {
-        annotations.insert(format!("digest.steward.butlerlabs.dev/{secret}"), digest.clone());
+        annotations.insert(names::digest_of(wanted.name, secret), digest.clone());
     }
     if agent_port(&wanted.spec.addons).is_some() {
         annotations.insert(konnectivity::SELECTOR.to_owned(), konnectivity::selector());
