@@ -139,14 +139,21 @@ pub(in crate::cluster_api) fn is_given_up(machine: &Machine) -> bool {
     })
 }
 
-/// Names for new machines: that of the set, and a few letters nobody else has.
+/// Of a label's value.
+const LONGEST_NAME: usize = 63;
+/// So many letters tell the machines of a set apart.
+const TAIL: usize = 5;
+
+/// Names for new machines: that of the set, as far as it fits, and a few letters nobody else has.
 fn names(set: &MachineSet, now: Timestamp) -> impl Iterator<Item = String> {
     let (name, uid) = (set.name_any(), set.uid().unwrap_or_default());
+    // Nodes are called like their machines, and have that in a label.
+    let begin: String = name.chars().take(LONGEST_NAME - TAIL - 1).collect();
     (0_u32..).map(move |number| {
         let chance = hash_of(format!("{uid} {} {number}", now.as_nanosecond()).as_bytes(), None);
         // The last digits differ most.
-        let tail: String = chance.chars().rev().take(5).collect();
-        format!("{name}-{tail}")
+        let tail: String = chance.chars().rev().take(TAIL).collect();
+        format!("{begin}-{tail}")
     })
 }
 
@@ -330,6 +337,10 @@ mod tests {
         let [one] = made.as_slice() else { panic!("{made:?}") };
         let name = one.name_any();
         assert!(name.starts_with("s-") && name.len() == 7, "{name}");
+        let mut long = set(1);
+        long.metadata.name = Some("x".repeat(59));
+        let cut = names(&long, Timestamp::UNIX_EPOCH).next().unwrap();
+        assert!(cut.starts_with(&"x".repeat(57)) && cut.len() == LONGEST_NAME, "{cut}");
         assert_eq!(one.spec.infrastructure_ref, ObjectReference::new("i/v1", "LocalMachine", &name));
         assert_eq!(one.spec.bootstrap.config_ref, Some(ObjectReference::new("b/v1", "KubeadmConfig", &name)));
         assert_eq!(one.labels()[labels::SET_NAME], "s");
