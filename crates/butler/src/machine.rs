@@ -17,7 +17,7 @@ use kube::{Api, Client, ResourceExt};
 use local::agent::{self, Agent, Backoff, ControllerRole, Controllers, Programs, Simulation};
 use local::cluster_api::{self, ClusterApi};
 use local::machines::{self, SimulatedMachines};
-use local::network::{self, Network};
+use local::network::{self, Doors, Network};
 use local::workloads::{self, Workloads};
 use local::{Pulse, Tenants};
 use runtime::{Clock, Metrics, Watches};
@@ -84,10 +84,18 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
     let pulse = Pulse::default();
     let working = workloads::Settings::new(data.path().join("volumes"), pulse.clone());
     let controllers = tenant_controllers(&clock, &metrics, &working);
-    let hosts = real.is_none().then(|| machines::Hosts { plane: plane.clone(), controllers: Arc::clone(&controllers) });
+    let doors = Doors::default();
+    let hosts = real.is_none().then(|| machines::Hosts {
+        plane: plane.clone(),
+        controllers: Arc::clone(&controllers),
+        doors: doors.clone(),
+    });
     let programs = match real {
         Some(real) => Programs::real(real.binaries().clone(), Simulation::default()),
-        None => Programs::embedded(plane.clone(), Arc::clone(&clock), controllers, Simulation::default()),
+        None => {
+            let clock = Arc::clone(&clock);
+            Programs::embedded(plane.clone(), clock, controllers, doors.clone(), Simulation::default())
+        }
     };
     let address = real.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |real| real.bridge().gateway());
     let balancing = network::Settings {
@@ -112,9 +120,9 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
     if real.is_none() {
         drivers = drivers.with(Driver::Embedded, Arc::new(EmbeddedStore { plane: plane.clone() }));
     }
-    let mut steward_settings = steward::Settings { tolerations, ..steward::Settings::default() };
+    let mut steward_settings = steward::Settings { tolerations, ways: doors.ways(), ..steward::Settings::default() };
     steward_settings.leaf_lifetime = leaf_lifetime.unwrap_or(steward_settings.leaf_lifetime);
-    let tenants = Tenants::new(&watches);
+    let tenants = Tenants::new(&watches, doors.ways());
     let mut data_centre =
         machines::Settings { hosts, others: installed.others, pulse, ..machines::Settings::default() };
     // Controllers of this process need no leases; those of others live by them.
@@ -125,8 +133,8 @@ pub(crate) async fn start(plane: &Plane, client: Client, settings: Settings<'_>)
             .then(|| cluster_api::start(&watches, &tenants, Arc::clone(&clock), metrics.clone())),
         _machines: machines::start(&watches, &tenants, Arc::clone(&clock), metrics.clone(), data_centre),
         _workloads: runs_workloads.then(|| workloads::start(&watches, Arc::clone(&clock), metrics.clone(), working)),
-        _network: network::start(&watches, Arc::clone(&clock), &metrics, balancing),
-        _fleet: fleet::start(&watches, &clock, &metrics, addons(data).await?),
+        _network: network::start(&watches, Arc::clone(&clock), &metrics, balancing, doors.clone()),
+        _fleet: fleet::start(&watches, &clock, &metrics, &doors.ways(), addons(data).await?),
         _steward: steward(&watches, &metrics, &steward_settings, &drivers),
         _agent: agent::start(&watches, clock, &metrics, node, programs),
     })

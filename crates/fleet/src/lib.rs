@@ -24,15 +24,15 @@ mod time;
 
 use addon::AddonController;
 use butler_api::butler::{ManagementAddon, TenantAddon};
-use runtime::{Clock, Metrics, Watches};
+use runtime::{Clock, Metrics, Watches, Ways};
 use tokio::task::JoinSet;
 
 /// Starts every controller of this crate. They run until what is given back is dropped.
-pub fn start(watches: &Watches, clock: &Clock, metrics: &Metrics, addons: addon::Settings) -> JoinSet<()> {
+pub fn start(watches: &Watches, clock: &Clock, metrics: &Metrics, ways: &Ways, addons: addon::Settings) -> JoinSet<()> {
     let parts = || (watches.clone(), Clock::clone(clock), metrics.clone());
     let mut tasks = JoinSet::new();
     let (watches, clock, metrics) = parts();
-    tasks.spawn(cluster::ClusterController::run(watches, clock, metrics));
+    tasks.spawn(cluster::ClusterController::run(watches, clock, metrics, ways.clone()));
     let (watches, clock, metrics) = parts();
     tasks.spawn(team::TeamController::run(watches, clock, metrics));
     let (watches, clock, metrics) = parts();
@@ -41,8 +41,8 @@ pub fn start(watches: &Watches, clock: &Clock, metrics: &Metrics, addons: addon:
     tasks.spawn(network::NetworkPoolController::run(watches, clock, metrics));
     let (watches, clock, metrics) = parts();
     tasks.spawn(addon::keep(watches.client().clone(), addons.definitions.clone()));
-    tasks.spawn(AddonController::<TenantAddon>::run(watches, clock, metrics, addons.clone()));
+    tasks.spawn(AddonController::<TenantAddon>::run(watches, clock, metrics, ways.clone(), addons.clone()));
     let (watches, clock, metrics) = parts();
-    tasks.spawn(AddonController::<ManagementAddon>::run(watches, clock, metrics, addons));
+    tasks.spawn(AddonController::<ManagementAddon>::run(watches, clock, metrics, ways.clone(), addons));
     tasks
 }

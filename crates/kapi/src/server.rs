@@ -6,14 +6,15 @@ use std::time::Duration;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
-use rustls::ServerConfig;
+use rustls::{ClientConnection, ServerConfig, ServerConnection};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::api::Api;
-use crate::service::Peer;
+use crate::service::{Peer, Service};
 
+mod handshake;
 mod tls;
 
 pub use tls::{Identity, TlsError};
@@ -25,6 +26,12 @@ const KEEP_ALIVE: Duration = Duration::from_secs(120);
 /// How long requests under way may take to finish when the server stops.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// An API with a certificate to show: it serves connections, and clients of this process without one.
+pub struct Server {
+    api: Api,
+    tls: Arc<ServerConfig>,
+}
+
 /// Serves `api` on `listener` until `stop` resolves, then ends watches and lets requests under way finish.
 pub async fn serve(
     api: Api,
@@ -32,34 +39,59 @@ pub async fn serve(
     identity: &Identity,
     stop: impl Future<Output = ()>,
 ) -> Result<(), TlsError> {
-    let config = tls::server_config(identity)?;
-    let acceptor = TlsAcceptor::from(Arc::new(config));
-    let graceful = GracefulShutdown::new();
-    // Ends what is left when it is dropped.
-    let mut connections = JoinSet::new();
-    tokio::pin!(stop);
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            Some(_) = connections.join_next() => continue,
-            () = &mut stop => break,
-        };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                // Out of file descriptors, most likely: wait for some to come free rather than spin.
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        let connection = Connection { api: api.clone(), acceptor: acceptor.clone(), watcher: graceful.watcher() };
-        connections.spawn(connection.run(stream));
-    }
-    drop(listener);
-    api.inner.ending.send_replace(true);
-    let _ = tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown()).await;
+    Server::new(api, identity)?.serve(listener, stop).await;
     Ok(())
+}
+
+impl Server {
+    /// A server of this API.
+    pub fn new(api: Api, identity: &Identity) -> Result<Self, TlsError> {
+        Ok(Self { api, tls: Arc::new(tls::server_config(identity)?) })
+    }
+
+    /// Serves on `listener` until `stop` resolves, then ends watches and lets requests under way finish.
+    pub async fn serve(&self, listener: TcpListener, stop: impl Future<Output = ()>) {
+        let acceptor = TlsAcceptor::from(Arc::clone(&self.tls));
+        let graceful = GracefulShutdown::new();
+        // Ends what is left when it is dropped.
+        let mut connections = JoinSet::new();
+        tokio::pin!(stop);
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                Some(_) = connections.join_next() => continue,
+                () = &mut stop => break,
+            };
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Out of file descriptors, most likely: wait for some to come free rather than spin.
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
+            let (api, acceptor) = (self.api.clone(), acceptor.clone());
+            connections.spawn(Connection { api, acceptor, watcher: graceful.watcher() }.run(stream));
+        }
+        drop(listener);
+        self.api.inner.ending.send_replace(true);
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown()).await;
+    }
+
+    /// The API for a client of this process, after the handshake that a connection would begin with: the client believes the
+    /// certificate, and holds the key of its own.
+    pub fn admit(&self, client: ClientConnection) -> Result<Service, rustls::Error> {
+        let mut server = ServerConnection::new(Arc::clone(&self.tls))?;
+        handshake::between(client, &mut server)?;
+        Ok(self.api.service_for(peer(&server)))
+    }
+}
+
+/// Who is on the other end, by the certificates shown.
+fn peer(connection: &ServerConnection) -> Peer {
+    let chain = connection.peer_certificates().unwrap_or_default();
+    Peer { certificates: chain.iter().map(|der| der.to_vec()).collect(), ..Peer::default() }
 }
 
 struct Connection {
@@ -74,8 +106,7 @@ impl Connection {
         let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(stream)).await else {
             return;
         };
-        let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
-        let peer = Peer { certificates: chain.iter().map(|der| der.to_vec()).collect(), ..Peer::default() };
+        let peer = peer(stream.get_ref().1);
         let service = hyper_util::service::TowerToHyperService::new(self.api.service_for(peer));
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(30));

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Node, Secret};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Client;
 use parking_lot::{Mutex, RwLock};
-use runtime::{Failure, Key, Patience, Retry, Watched, Watches};
+use runtime::{Failure, Key, Patience, Retry, Watched, Watches, Ways};
 
 use crate::pod::Pod;
 
@@ -30,6 +30,7 @@ pub struct Tenants {
 }
 
 struct Shared {
+    ways: Ways,
     secrets: Watched<Secret>,
     known: Mutex<HashMap<Key, (u64, Arc<Tenant>)>>,
     node_listeners: RwLock<Vec<NodeListener>>,
@@ -64,9 +65,10 @@ impl Tenant {
 
 impl Tenants {
     /// Finds tenants by the Secrets of the API that is watched.
-    pub fn new(watches: &Watches) -> Self {
+    pub fn new(watches: &Watches, ways: Ways) -> Self {
         Self {
             shared: Arc::new(Shared {
+                ways,
                 secrets: watches.of(),
                 known: Mutex::default(),
                 node_listeners: RwLock::default(),
@@ -102,7 +104,7 @@ impl Tenants {
             return Ok(Some(tenant));
         }
         let patience = Patience::default();
-        let client = client(&text.0, &patience).await?;
+        let client = self.client(&text.0, &patience).await?;
         let tenant = {
             let mut all = self.shared.known.lock();
             // Somebody else may have asked meanwhile, and a second set of watches is never ended by anybody.
@@ -156,6 +158,17 @@ impl Tenants {
         Ok(self.get(cluster).await?.is_some_and(|tenant| !tenant.nodes().all().is_empty()))
     }
 
+    async fn client(&self, kubeconfig: &[u8], patience: &Patience) -> Result<Client, Failure> {
+        let mut config = runtime::config_of_secret(kubeconfig).await?;
+        config.disable_compression = true;
+        self.shared.ways.patient_client(config, patience)
+    }
+
+    /// How tenants are reached.
+    pub(crate) fn ways(&self) -> &Ways {
+        &self.shared.ways
+    }
+
     /// Ends all watches of a Cluster that is no more.
     pub(crate) fn forget(&self, cluster: &Key) {
         self.shared.known.lock().remove(cluster);
@@ -177,12 +190,6 @@ async fn known<K: kube::Resource + Clone + 'static>(
     Ok(())
 }
 
-async fn client(kubeconfig: &[u8], patience: &Patience) -> Result<Client, Failure> {
-    let mut config = runtime::config_of_secret(kubeconfig).await?;
-    config.disable_compression = true;
-    patience.client(config)
-}
-
 #[cfg(test)]
 mod tests {
     use k8s_openapi::ByteString;
@@ -196,7 +203,7 @@ mod tests {
             std::future::pending::<Result<http::Response<kube::client::Body>, std::convert::Infallible>>()
         });
         let watches = Watches::new(Client::new(nobody, "default"));
-        let tenants = Tenants::new(&watches);
+        let tenants = Tenants::new(&watches, Ways::default());
         let kubeconfig = "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], \
             clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], users: [{name: u, user: {}}]}";
         let value = ByteString(kubeconfig.as_bytes().to_vec());

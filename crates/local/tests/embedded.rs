@@ -6,7 +6,8 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Machine, Tenant, admin, client, clock, is_ready, object, until};
+use common::{Machine, Tenant, admin, client, clock, config, is_ready, object, until};
+use futures::StreamExt as _;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Secret};
 use kube::api::PostParams;
@@ -79,7 +80,8 @@ async fn pods_of_one_api_see_the_same_objects_and_take_turns_in_controlling() {
         seen.lock().push((role, client));
         Box::new(())
     });
-    let programs = Programs::embedded(machine.plane.clone(), clock(), controllers, Simulation::default());
+    let programs =
+        Programs::embedded(machine.plane.clone(), clock(), controllers, machine.doors.clone(), Simulation::default());
     let _agent = machine.agent(programs);
     let tenant = Tenant::new("one");
     machine.make::<Secret>(tenant.secret("pki")).await;
@@ -117,6 +119,47 @@ async fn pods_of_one_api_see_the_same_objects_and_take_turns_in_controlling() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn clients_of_this_process_prove_who_they_are_as_on_a_connection() {
+    let machine = Machine::new().await;
+    let _agent = machine.embedded();
+    let (tenant, stranger) = (Tenant::new("one"), Tenant::new("stranger"));
+    machine.make::<Secret>(tenant.secret("pki")).await;
+    machine.make::<Pod>(tenant.pod("api", "v1.34.4", "pki", &[])).await;
+    let at = machine.endpoint(&machine.ready("api").await);
+    let server = format!("https://{at}");
+    let near = async |kubeconfig: &pki::Kubeconfig| machine.doors.ways().client(config(kubeconfig).await).unwrap();
+    let refusal = async |client: &Client| {
+        let refused = Api::<Namespace>::all(client.clone()).list(&Default::default()).await.unwrap_err();
+        std::error::Error::source(&refused).map_or_else(|| refused.to_string(), ToString::to_string)
+    };
+
+    let own = tenant.kubeconfig(admin(), &server);
+    let inside = near(&own).await;
+    make_namespace(&inside, "x").await;
+    assert!(has_namespace(&tenant.client(at).await, "x").await);
+    // The certificate of another authority.
+    let mut forged = stranger.kubeconfig(admin(), &server);
+    forged.cluster.certificate_authority = Some(tenant.pki.cluster_ca.pem());
+    let refused = Api::<Namespace>::all(near(&forged).await).list(&Default::default()).await.unwrap_err();
+    assert!(matches!(refused, kube::Error::Api(status) if status.code == 401));
+    // A server that the client has no reason to believe: its authority has the name of another one.
+    let unknown = near(&stranger.kubeconfig(admin(), &server)).await;
+    assert_eq!(refusal(&unknown).await, "invalid peer certificate: BadSignature");
+
+    // What was watched ends with the server, and the next one is found.
+    let watched = Api::<Namespace>::all(inside.clone());
+    let mut events = std::pin::pin!(watched.watch(&Default::default(), "0").await.unwrap());
+    machine.delete("api").await;
+    while events.next().await.is_some() {}
+    assert_eq!(refusal(&inside).await, "client error (Connect)");
+    machine.make::<Pod>(tenant.pod("api", "v1.34.4", "pki", &[])).await;
+    let again = machine.endpoint(&machine.ready("api").await);
+    let inside =
+        if again == at { inside } else { near(&tenant.kubeconfig(admin(), &format!("https://{again}"))).await };
+    assert!(has_namespace(&inside, "x").await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn controllers_of_a_tenant_make_its_pods() {
     let machine = Machine::new().await;
     let volumes_dir = machine.settings.directory.join("volumes");
@@ -125,7 +168,8 @@ async fn controllers_of_a_tenant_make_its_pods() {
         let (metrics, settings) = (runtime::Metrics::default(), settings.clone());
         Box::new(local::workloads::start_as_needed(api, client, clock(), metrics, settings))
     });
-    let programs = Programs::embedded(machine.plane.clone(), clock(), controllers, Simulation::default());
+    let programs =
+        Programs::embedded(machine.plane.clone(), clock(), controllers, machine.doors.clone(), Simulation::default());
     let _agent = machine.agent(programs);
     let tenant = Tenant::new("one");
     machine.make::<Secret>(tenant.secret("pki")).await;

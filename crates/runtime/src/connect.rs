@@ -1,6 +1,6 @@
 //! The way to a tenant's API: one connection, however many watches go through it.
 //!
-//! [`Client::try_from`] speaks HTTP/1.1, where every watch holds a connection of its own. A process that watches several
+//! [`kube::Client::try_from`] speaks HTTP/1.1, where every watch holds a connection of its own. A process that watches several
 //! kinds in each of a thousand tenants would spend most of its memory on them.
 
 use std::time::Duration;
@@ -11,10 +11,11 @@ use hyper_rustls::HttpsConnectorBuilder;
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use kube::client::{Body, ConfigExt as _};
-use kube::{Client, Config, Error};
+use kube::client::Body;
+use kube::{Config, Error};
+use rustls::ClientConfig;
 use rustls::client::Resumption;
-use tower::{BoxError, Service, ServiceBuilder};
+use tower::{BoxError, Service};
 
 /// When the other side is asked whether it is still there, if nothing came from it: later than bookmarks do, so that watched
 /// tenants need not be asked.
@@ -22,25 +23,22 @@ const ASKED_EVERY: Duration = Duration::from_secs(90);
 /// One that does not say so by then is not, and its watches begin anew.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
 
-/// A client of the API that `config` leads to. A read timeout is for clients that do not watch: it ends a connection on which
-/// nothing comes in.
-pub fn connect(config: Config) -> Result<Client, Error> {
-    Ok(Client::new(service(&config)?, config.default_namespace))
+/// A connection lasts as long as its client, so there is nothing to take up again.
+pub(crate) fn remember_nothing(tls: &mut ClientConfig) {
+    tls.resumption = Resumption::disabled();
 }
 
-/// What carries the requests of such a client.
-pub(crate) fn service(
+/// What carries the requests of a client.
+pub(crate) fn network(
     config: &Config,
+    tls: ClientConfig,
 ) -> Result<
-    impl Service<Request<Body>, Response = Response<Incoming>, Error = BoxError, Future: Send> + Send + use<>,
+    impl Service<Request<Body>, Response = Response<Incoming>, Error: Into<BoxError>, Future: Send> + Clone + Send + use<>,
     Error,
 > {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
-    let mut tls = config.rustls_client_config()?;
-    // A connection lasts as long as the client, so there is nothing to take up again.
-    tls.resumption = Resumption::disabled();
     let secured = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
     let secured = match &config.tls_server_name {
         Some(name) => {
@@ -54,14 +52,9 @@ pub(crate) fn service(
     connector.set_connect_timeout(config.connect_timeout);
     connector.set_read_timeout(config.read_timeout);
     connector.set_write_timeout(config.write_timeout);
-    let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new())
+    Ok(hyper_util::client::legacy::Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
         .http2_keep_alive_interval(ASKED_EVERY)
         .http2_keep_alive_timeout(ANSWERED_WITHIN)
-        .build::<_, Body>(connector);
-    Ok(ServiceBuilder::new()
-        .layer(config.base_uri_layer())
-        .option_layer(config.auth_layer()?)
-        .map_err(BoxError::from)
-        .service(http))
+        .build::<_, Body>(connector))
 }

@@ -25,10 +25,10 @@ mod metrics;
 mod patience;
 mod queue;
 mod watched;
+mod ways;
 
 pub use apply::{APPLIED, Applier, changed, fingerprint};
 pub use conditions::{Verdict, blockers_since, conditions_since};
-pub use connect::connect;
 pub use controller::{Next, Reconcile, run};
 pub use failure::{Failure, Retry};
 pub use finalizer::{add_finalizer, remove_finalizer};
@@ -38,6 +38,7 @@ pub use metrics::Metrics;
 pub use patience::{PATIENCE, Patience, Silent};
 pub use queue::{Queue, Rest};
 pub use watched::{Watched, Watches};
+pub use ways::{Answer, Door, Inside, Nearby, Ways};
 
 /// Tells the time.
 pub type Clock = std::sync::Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;

@@ -7,12 +7,9 @@ use std::time::Duration;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Either, Full};
 use kube::client::Body;
-use kube::{Client, Config};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tower::{BoxError, Service};
-
-use crate::{Failure, connect};
 
 /// An API that answers does so in milliseconds; one that takes longer than this counts as silent.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -21,6 +18,10 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 const PATIENCE_FOR_WRITES: Duration = Duration::from_secs(15);
 
 /// Whether an API answers. Clones share what they know.
+///
+/// A client with it ([`crate::Ways::patient_client`]) has its reads end within [`PATIENCE`], of a watch its beginning, and its
+/// writes a little later. After a call without an answer the next ones fail at once, and one at a time finds out whether it
+/// answers again.
 #[derive(Clone, Debug, Default)]
 pub struct Patience {
     /// Set while it is silent: until then nobody asks it again.
@@ -33,15 +34,6 @@ pub struct Patience {
 pub struct Silent;
 
 impl Patience {
-    /// A client whose reads end within [`PATIENCE`], of a watch its beginning, and whose writes a little later. After a call without an answer the next
-    /// ones fail at once, and one at a time finds out whether it answers again.
-    pub fn client(&self, mut config: Config) -> Result<Client, Failure> {
-        // The deadline holds for the connection too.
-        (config.connect_timeout, config.read_timeout, config.write_timeout) = (None, None, None);
-        let patient = Patient { inner: connect::service(&config)?, patience: self.clone() };
-        Ok(Client::new(patient, config.default_namespace))
-    }
-
     /// Whether it has been found not to answer, just now.
     pub fn is_silent(&self) -> bool {
         self.silent_until.lock().is_some_and(|until| Instant::now() < until)
@@ -65,9 +57,16 @@ impl Patience {
     }
 }
 
-struct Patient<S> {
+/// Requests that are waited for with patience.
+pub(crate) struct Patient<S> {
     inner: S,
     patience: Patience,
+}
+
+impl<S> Patient<S> {
+    pub(crate) fn new(inner: S, patience: Patience) -> Self {
+        Self { inner, patience }
+    }
 }
 
 impl<S, B> Service<Request<Body>> for Patient<S>
@@ -111,7 +110,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use k8s_openapi::api::core::v1::Node;
-    use kube::Api;
+    use kube::{Api, Client};
 
     use super::*;
 
@@ -136,7 +135,7 @@ mod tests {
                     Ok::<_, Infallible>(Response::new(Full::new(bytes::Bytes::from(node))))
                 }
             });
-            Api::all(Client::new(Patient { inner, patience: patience.clone() }, "default"))
+            Api::all(Client::new(Patient::new(inner, patience.clone()), "default"))
         }
     }
 

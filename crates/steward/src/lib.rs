@@ -37,6 +37,8 @@ pub struct Settings {
     pub leaf_lifetime: SignedDuration,
     /// Tells the time.
     pub clock: runtime::Clock,
+    /// How tenants are reached.
+    pub ways: runtime::Ways,
     /// Where keys come from.
     pub keys: Arc<dyn KeySource + Send + Sync>,
 }
@@ -57,6 +59,7 @@ impl Default for Settings {
             tolerations: Vec::new(),
             leaf_lifetime: SignedDuration::from_hours(24 * 365),
             clock: Arc::new(Timestamp::now),
+            ways: runtime::Ways::default(),
             keys: Arc::new(SystemKeys),
         }
     }

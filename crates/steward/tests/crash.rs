@@ -98,7 +98,8 @@ impl World {
         let seconds = Arc::clone(&ahead);
         let later: Clock =
             Arc::new(move || Timestamp::now() + SignedDuration::from_secs(seconds.load(Ordering::SeqCst)));
-        let programs = Programs::embedded(plane.clone(), later, controllers, Simulation::default());
+        let doors = network::Doors::default();
+        let programs = Programs::embedded(plane.clone(), later, controllers, doors.clone(), Simulation::default());
         let node = agent::Settings {
             node: "here".into(),
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -124,7 +125,7 @@ impl World {
         let volumes = workloads::Settings::new(folder.path().join("volumes"), local::Pulse::default());
         let parts = (
             workloads::start(&watches, Arc::clone(&clock), metrics.clone(), volumes),
-            network::start(&watches, Arc::clone(&clock), &metrics, balancing),
+            network::start(&watches, Arc::clone(&clock), &metrics, balancing, doors),
             agent::start(&watches, clock, &metrics, node, programs),
         );
         let store = json!({

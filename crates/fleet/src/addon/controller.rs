@@ -17,7 +17,8 @@ use kube::{Resource, ResourceExt};
 use parking_lot::Mutex;
 use runtime::events::Recorder;
 use runtime::{
-    Applier, Clock, Failure, Key, Metrics, Next, Queue, Reconcile, Watched, Watches, add_finalizer, remove_finalizer,
+    Applier, Clock, Failure, Key, Metrics, Next, Queue, Reconcile, Watched, Watches, Ways, add_finalizer,
+    remove_finalizer,
 };
 
 use super::Settings;
@@ -83,14 +84,14 @@ type Origins = (Vec<Mirror>, u64);
 
 impl<K: Addon> AddonController<K> {
     /// Runs until dropped.
-    pub async fn run(watches: Watches, clock: Clock, metrics: Metrics, settings: Settings) {
+    pub async fn run(watches: Watches, clock: Clock, metrics: Metrics, ways: Ways, settings: Settings) {
         let queue = Queue::default();
         let shared = Arc::new(Shared {
             applier: Applier::new(watches.client().clone(), MANAGER),
             recorder: Recorder::new(watches.client().clone(), Clock::clone(&clock)),
             metrics: metrics.clone(),
             queue: queue.clone(),
-            targets: Targets::new(Clock::clone(&clock)),
+            targets: Targets::new(Clock::clone(&clock), ways),
             clock,
             settings,
             addons: watches.of(),

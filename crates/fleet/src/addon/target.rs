@@ -7,7 +7,7 @@ use std::sync::Arc;
 use helm::action::{self, Actions};
 use kube::Client;
 use parking_lot::Mutex;
-use runtime::{Clock, Failure, Key};
+use runtime::{Clock, Failure, Key, Ways};
 
 use super::eyes::{Changed, Eyes};
 use crate::cluster::client;
@@ -23,6 +23,7 @@ pub(crate) struct Target {
 /// All clusters that have addons.
 pub(crate) struct Targets {
     clock: Clock,
+    ways: Ways,
     known: Mutex<HashMap<Key, Arc<Target>>>,
 }
 
@@ -47,8 +48,8 @@ impl Way {
 }
 
 impl Targets {
-    pub(crate) fn new(clock: Clock) -> Self {
-        Self { clock, known: Mutex::default() }
+    pub(crate) fn new(clock: Clock, ways: Ways) -> Self {
+        Self { clock, ways, known: Mutex::default() }
     }
 
     /// The cluster of this name. One whose kubeconfig changed is another.
@@ -64,7 +65,7 @@ impl Targets {
         }
         let client = match way {
             Way::Here(client) => client,
-            Way::Kubeconfig(text) => client(&text, None).await?,
+            Way::Kubeconfig(text) => client(&self.ways, &text, None).await?,
         };
         let target = Arc::new(Target {
             version,

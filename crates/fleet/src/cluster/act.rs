@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::{Event, Namespace, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::core::{DynamicObject, NamespaceResourceScope};
-use kube::{Api, Resource, ResourceExt};
+use kube::{Api, Client, Resource, ResourceExt};
 use runtime::{Failure, Key, Retry, Watched, add_finalizer, remove_finalizer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -77,6 +77,11 @@ impl ClusterController {
         }
     }
 
+    /// A client of the cluster itself.
+    async fn inside(&self, kubeconfig: &ByteString) -> Result<Client, Failure> {
+        contents::client(&self.ways, &kubeconfig.0, Some(contents::PATIENCE)).await
+    }
+
     async fn clear(&self, observed: &Observed, done: &mut Done) -> Result<bool, Failure> {
         let Some(kubeconfig) = &observed.kubeconfig else {
             done.contents_removed = true;
@@ -84,8 +89,7 @@ impl ClusterController {
         };
         // Few at a time, and none for long: a cluster that does not answer must not keep the others waiting.
         let Ok(_turn) = self.clearing.try_acquire() else { return Ok(false) };
-        let cleared =
-            async { contents::clear(&contents::client(&kubeconfig.0, Some(contents::PATIENCE)).await?).await };
+        let cleared = async { contents::clear(&self.inside(kubeconfig).await?).await };
         let unreachable = |failure| Failure { reason: "TenantUnreachable", ..failure };
         let left = answered(cleared).await.map_err(unreachable)?;
         done.contents_removed = left.is_empty();
@@ -100,7 +104,7 @@ impl ClusterController {
     /// Lets those in who only look: the cluster knows what they may see first, and then they get the way there.
     async fn let_view(&self, observed: &Observed) -> Result<bool, Failure> {
         let Some(kubeconfig) = &observed.kubeconfig else { return Ok(false) };
-        let admitted = async { viewer::admit(&contents::client(&kubeconfig.0, Some(contents::PATIENCE)).await?).await };
+        let admitted = async { viewer::admit(&self.inside(kubeconfig).await?).await };
         answered(admitted).await?;
         let unmade = |error: pki::PkiError| {
             Failure::new(Retry::Backoff, "NoKeys", "the kubeconfig of viewers cannot be made").caused_by(error)
@@ -130,8 +134,7 @@ impl ClusterController {
         let Some(invitation) = renewed else { return Ok(false) };
         let token = invitation.token();
         let written = async {
-            let client = contents::client(&kubeconfig.0, Some(contents::PATIENCE)).await?;
-            let secrets: Api<Secret> = Api::namespaced(client, "kube-system");
+            let secrets: Api<Secret> = Api::namespaced(self.inside(kubeconfig).await?, "kube-system");
             let params = PatchParams::apply(MANAGER).force();
             secrets.patch(&token.name_any(), &params, &Patch::Apply(&token)).await.map_err(Failure::from)
         };

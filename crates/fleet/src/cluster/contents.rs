@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod, S
 use kube::api::{DeleteParams, ListParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource, ResourceExt};
-use runtime::Failure;
+use runtime::{Failure, Ways};
 use serde::de::DeserializeOwned;
 
 /// On volumes that were made for a claim.
@@ -18,10 +18,10 @@ const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A client of the cluster. With a patience, an answer that takes longer is none; watches are silent for longer.
-pub(crate) async fn client(kubeconfig: &[u8], patience: Option<Duration>) -> Result<Client, Failure> {
+pub(crate) async fn client(ways: &Ways, kubeconfig: &[u8], patience: Option<Duration>) -> Result<Client, Failure> {
     let mut config = runtime::config_of_secret(kubeconfig).await?;
     (config.connect_timeout, config.read_timeout) = (Some(PATIENCE), patience);
-    runtime::connect(config).map_err(Into::into)
+    ways.client(config).map_err(Into::into)
 }
 
 /// Removes them. Gives back what is still there.

@@ -44,7 +44,7 @@ use kube::core::DynamicObject;
 use kube::{Api, Resource, ResourceExt};
 use parking_lot::Mutex;
 use runtime::events::Recorder;
-use runtime::{Applier, Clock, Failure, Key, Metrics, Next, Queue, Reconcile, Retry, Watched, Watches};
+use runtime::{Applier, Clock, Failure, Key, Metrics, Next, Queue, Reconcile, Retry, Watched, Watches, Ways};
 use tokio::sync::Semaphore;
 
 pub(crate) use asked::BUTLERS_VALUES;
@@ -85,6 +85,7 @@ pub struct ClusterController {
     watches: Watches,
     queue: Queue,
     clock: Clock,
+    ways: Ways,
     clusters: Watched<TenantCluster>,
     teams: Watched<Team>,
     configs: Watched<ButlerConfig>,
@@ -117,7 +118,7 @@ struct Infrastructure {
 
 impl ClusterController {
     /// Runs until dropped.
-    pub async fn run(watches: Watches, clock: Clock, metrics: Metrics) {
+    pub async fn run(watches: Watches, clock: Clock, metrics: Metrics, ways: Ways) {
         let queue = Queue::default();
         let controller = Arc::new(Self {
             applier: Applier::new(watches.client().clone(), MANAGER),
@@ -125,6 +126,7 @@ impl ClusterController {
             recorder: Recorder::new(watches.client().clone(), Clock::clone(&clock)),
             metrics: metrics.clone(),
             clock,
+            ways,
             clusters: watches.of(),
             teams: watches.of(),
             configs: watches.of(),

@@ -9,6 +9,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use kube::api::{ListParams, Patch, PatchParams};
+use runtime::Ways;
 use serde_json::{Value, json};
 
 use crate::world::{World, butler, create, delete, patch, until, until_gone};
@@ -43,7 +44,9 @@ pub(crate) fn of_chart(repository: &str, name: &str) -> Value {
 
 pub(crate) fn start(world: &mut World, cache: &Path) {
     let settings = Settings { cache: cache.to_owned(), ..Settings::default() };
-    world.start(|watches, clock, metrics| AddonController::<ManagementAddon>::run(watches, clock, metrics, settings));
+    world.start(|watches, clock, metrics| {
+        AddonController::<ManagementAddon>::run(watches, clock, metrics, Ways::default(), settings)
+    });
 }
 
 pub(crate) fn is(phase: AddonPhase) -> impl Fn(&ManagementAddon) -> bool {

@@ -10,6 +10,7 @@ use fleet::addon::{AddonController, Settings};
 use helm::action::{Actions, Options};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
+use runtime::Ways;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
@@ -20,7 +21,9 @@ use crate::world::{World, butler, create, patch, until};
 
 fn start(world: &mut World, cache: &Path) {
     let settings = Settings { cache: cache.to_owned(), ..Settings::default() };
-    world.start(|watches, clock, metrics| AddonController::<TenantAddon>::run(watches, clock, metrics, settings));
+    world.start(|watches, clock, metrics| {
+        AddonController::<TenantAddon>::run(watches, clock, metrics, Ways::default(), settings)
+    });
 }
 
 async fn ask(addons: &Api<TenantAddon>, name: &str, what: Value) {

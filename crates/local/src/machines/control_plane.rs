@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use capi::core::Cluster;
 use jiff::{SignedDuration, Timestamp};
-use kapi::{Api, Identity, Options, Peer, Plane, Security, User};
+use kapi::{Api, Identity, Options, Peer, Plane, Security, Server, User};
 use kernel::version::Version;
 use kube::{Client, ResourceExt};
 use parking_lot::Mutex;
@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 use super::bootstrap_data::Carried;
 use super::kubeadm;
 use crate::agent::{ControllerRole, Controllers, logical_api};
+use crate::network::{Doors, Known};
 
 /// Made anew at every start.
 const LEAF_LIFETIME: SignedDuration = SignedDuration::from_hours(24 * 365);
@@ -37,6 +38,8 @@ pub struct Hosts {
     pub plane: Plane,
     /// What runs beside each of them.
     pub controllers: Controllers,
+    /// Where it is told that they answer.
+    pub doors: Doors,
 }
 
 /// The control planes on machines of this data centre.
@@ -74,6 +77,7 @@ impl Running {
 struct Front {
     version: String,
     _controllers: Box<dyn Any + Send + Sync>,
+    _known: Known,
     _serves: oneshot::Sender<()>,
 }
 
@@ -158,25 +162,26 @@ impl ControlPlanes {
         let Running { cluster, keys, listener, .. } = running;
         let endpoint = cluster.spec.control_plane_endpoint.clone().unwrap_or_default();
         let identity = identity(keys, &endpoint.host, (self.clock)())?;
-        let port = listener.local_addr().map_err(unheard)?.port();
+        let at = listener.local_addr().map_err(unheard)?;
+        let port = at.port();
         let options = self.options(keys, cluster, port, &version)?;
         let listener = tokio::net::TcpListener::from_std(listener.try_clone().map_err(unheard)?).map_err(unheard)?;
         let api = hosts.plane.api(&name(&cluster.uid().unwrap_or_default()), options).await;
         let api = api.map_err(|error| failed("the API cannot be opened").caused_by(error))?;
         let client = administrator(&api);
-        let server = format!("https://{}:{port}", endpoint.host);
+        let url = format!("https://{}:{port}", endpoint.host);
         let (serves, stopped) = oneshot::channel::<()>();
+        let server = Server::new(api.clone(), &identity);
+        let server = Arc::new(server.map_err(|error| failed("the API cannot be served").caused_by(error))?);
+        let known = hosts.doors.open(at, Arc::clone(&server));
         let (served, plane) = (api.clone(), hosts.plane);
         tokio::spawn(async move {
-            let stop = async { drop(stopped.await) };
-            if let Err(error) = kapi::serve(served.clone(), listener, &identity, stop).await {
-                tracing::warn!(%error, "a control plane ended");
-            }
+            server.serve(listener, async { drop(stopped.await) }).await;
             plane.close(&served);
         });
         let controllers = (hosts.controllers)(ControllerRole::ControllerManager, api, client.clone());
-        let front = Front { version, _controllers: controllers, _serves: serves };
-        kubeadm::complete(&client, &server, &keys.cluster_ca.pem()).await?;
+        let front = Front { version, _controllers: controllers, _known: known, _serves: serves };
+        kubeadm::complete(&client, &url, &keys.cluster_ca.pem()).await?;
         Ok(front)
     }
 

@@ -12,7 +12,7 @@ use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Precon
 use kube::config::{AuthInfo, Kubeconfig};
 use kube::{Api, Client, Config};
 use pki::{Certificate, KeySource, SigningRequest, Subject, SystemKeys};
-use runtime::{Failure, Patience, Retry};
+use runtime::{Failure, Patience, Retry, Ways};
 use serde_json::json;
 
 use super::bootstrap_data::{Carried, Join};
@@ -23,11 +23,23 @@ const BEGINNING: SignedDuration = SignedDuration::from_mins(10);
 /// A request that nobody has signed by then is made again later.
 const SIGNED_WITHIN: Duration = Duration::from_secs(20);
 
+/// How a machine reaches its tenant.
+pub(super) struct Reach {
+    pub(super) ways: Ways,
+    pub(super) patience: Patience,
+}
+
+impl Reach {
+    fn client(&self, config: Config) -> Result<Client, Failure> {
+        self.ways.patient_client(config, &self.patience)
+    }
+}
+
 /// Joins: the Node is there when this is done. Can be repeated at any time.
-pub(super) async fn join(way: &Join, shape: &NodeShape, now: Timestamp, patience: &Patience) -> Result<(), Failure> {
-    let authorities = discover(way, patience).await?;
+pub(super) async fn join(way: &Join, shape: &NodeShape, now: Timestamp, reach: &Reach) -> Result<(), Failure> {
+    let authorities = discover(way, reach).await?;
     let token = AuthInfo { token: Some(way.token.clone().into()), ..AuthInfo::default() };
-    let bootstrap = client(way, &authorities, token, patience)?;
+    let bootstrap = client(way, &authorities, token, reach)?;
     let key = SystemKeys.new_key().map_err(|error| failed("no key can be made").caused_by(error))?;
     let subject = Subject::named(format!("system:node:{}", shape.name)).organization("system:nodes");
     let request =
@@ -38,11 +50,17 @@ pub(super) async fn join(way: &Join, shape: &NodeShape, now: Timestamp, patience
         client_key_data: Some(STANDARD.encode(key.pem().expose()).into()),
         ..AuthInfo::default()
     };
-    register(&client(way, &authorities, own, patience)?, shape, now).await
+    register(&client(way, &authorities, own, reach)?, shape, now).await
 }
 
 /// Makes a machine that carries the control plane a node of it: who has the keys of a cluster needs nobody to let it in.
-pub(super) async fn begin(way: &Join, carried: &Carried, shape: &NodeShape, now: Timestamp) -> Result<(), Failure> {
+pub(super) async fn begin(
+    way: &Join,
+    carried: &Carried,
+    shape: &NodeShape,
+    now: Timestamp,
+    reach: &Reach,
+) -> Result<(), Failure> {
     let keys = carried.keys().ok_or_else(|| failed("the machine boots without the keys of its cluster"))?;
     let unusable = |error: pki::PkiError| failed("the keys of the cluster are damaged").caused_by(error);
     let authorities = Certificate::all_from_pem(&keys.ca_certificate).map_err(unusable)?;
@@ -55,7 +73,7 @@ pub(super) async fn begin(way: &Join, carried: &Carried, shape: &NodeShape, now:
         client_key_data: Some(STANDARD.encode(leaf.key_pem().expose()).into()),
         ..AuthInfo::default()
     };
-    register(&client(way, &authorities, own, &Patience::default())?, shape, now).await
+    register(&client(way, &authorities, own, reach)?, shape, now).await
 }
 
 /// Removes the Node of a machine, if it is that machine's.
@@ -74,12 +92,12 @@ pub(super) async fn leave(client: &Client, name: &str, provider_id: &str) -> Res
 }
 
 /// The authorities that the tenant publishes, if they are those the machine was told to trust.
-async fn discover(way: &Join, patience: &Patience) -> Result<Vec<Certificate>, Failure> {
+async fn discover(way: &Join, reach: &Reach) -> Result<Vec<Certificate>, Failure> {
     let mut config = Config::new(url(way)?);
     // Nothing is believed yet; what is read here is checked against what the machine was told.
     config.accept_invalid_certs = true;
     config.root_cert = Some(Vec::new());
-    let anybody = patience.client(config)?;
+    let anybody = reach.client(config)?;
     let maps: Api<ConfigMap> = Api::namespaced(anybody, "kube-public");
     let info = maps.get("cluster-info").await?;
     let text =
@@ -142,11 +160,11 @@ async fn register(client: &Client, shape: &NodeShape, now: Timestamp) -> Result<
     Ok(())
 }
 
-fn client(way: &Join, authorities: &[Certificate], auth: AuthInfo, patience: &Patience) -> Result<Client, Failure> {
+fn client(way: &Join, authorities: &[Certificate], auth: AuthInfo, reach: &Reach) -> Result<Client, Failure> {
     let mut config = Config::new(url(way)?);
     config.root_cert = Some(authorities.iter().map(|authority| authority.der().to_vec()).collect());
     config.auth_info = auth;
-    patience.client(config)
+    reach.client(config)
 }
 
 fn url(way: &Join) -> Result<http::Uri, Failure> {

@@ -267,7 +267,7 @@ mod tests {
             }
         });
         let tenant = Arc::new(Tenant::new(Client::new(service, "default"), Patience::default()));
-        let tenants = Tenants::new(&Watches::new(tenant.client.clone()));
+        let tenants = Tenants::new(&Watches::new(tenant.client.clone()), runtime::Ways::default());
         let clock: Clock = Arc::new(|| Timestamp::UNIX_EPOCH);
         let kubelets = Kubelets::new(tenants, clock, Metrics::default(), &Settings::default());
         let fleet = kubelets.fleet(&tenant);
@@ -286,7 +286,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_silent_tenant_keeps_nobody_elses_leases_waiting() {
         let settings = Settings { renew_every: Duration::from_secs(1), ..Settings::default() };
-        let tenants = Tenants::new(&Watches::new(tenant(None).client.clone()));
+        let tenants = Tenants::new(&Watches::new(tenant(None).client.clone()), runtime::Ways::default());
         let kubelets = Kubelets::new(tenants, Arc::new(|| Timestamp::UNIX_EPOCH), Metrics::default(), &settings);
         let (sender, mut renewed) = mpsc::unbounded_channel();
         for (name, tenant) in [("living", tenant(Some(sender))), ("silent", tenant(None))] {

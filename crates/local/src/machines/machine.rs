@@ -14,11 +14,12 @@ use serde_json::json;
 
 use super::bootstrap_data::{self, Carried, Join};
 use super::control_plane::ControlPlanes;
+use super::join::{self, Reach};
 use super::kubelets::Kubelets;
 use super::node::NodeShape;
 use super::plan::{self, Fault, Observed, Step, plan};
 use super::providers::MachineKind;
-use super::{Delays, MANAGER, Settings, join};
+use super::{Delays, MANAGER, Settings};
 use crate::addresses::Pool;
 use crate::cluster_api::world::{cluster_of_secret, held, is_leaving, is_paused, released};
 use crate::controller::Controller;
@@ -150,11 +151,11 @@ impl<K: MachineKind> Machines<K> {
                 match &way.carries {
                     Some(carried) => {
                         self.carry(&name, belonging, carried).await?;
-                        join::begin(&way, carried, &shape, now).await?;
+                        join::begin(&way, carried, &shape, now, &self.reach(Patience::default())).await?;
                     }
                     None => {
-                        let patience = self.patience(belonging).await?;
-                        join::join(&way, &shape, now, &patience).await?;
+                        let reach = self.reach(self.patience(belonging).await?);
+                        join::join(&way, &shape, now, &reach).await?;
                     }
                 }
                 let status = object.status().cloned().unwrap_or_default();
@@ -184,6 +185,10 @@ impl<K: MachineKind> Machines<K> {
                 self.objects.patch(&object, json!({"metadata": {"finalizers": released(&object, LOCAL_MACHINE)}})).await
             }
         }
+    }
+
+    fn reach(&self, patience: Patience) -> Reach {
+        Reach { ways: self.centre.tenants.ways().clone(), patience }
     }
 
     /// What is known of whether the cluster answers: one machine at a time finds out for all.

@@ -7,6 +7,8 @@
 
 mod addresses;
 mod assign;
+mod doors;
+mod endpoints;
 mod listeners;
 mod proxy;
 mod relay;
@@ -20,6 +22,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::task::JoinSet;
 
 use addresses::Addresses;
+pub use doors::Doors;
+pub(crate) use doors::Known;
 use proxy::Proxy;
 
 use crate::PodAddresses;
@@ -50,8 +54,8 @@ const WORKERS: usize = 16;
 /// Who writes and tells of Services.
 const BY: &str = "butler-network";
 
-/// Starts serving the Services of an API.
-pub fn start(watches: &Watches, clock: Clock, metrics: &Metrics, settings: Settings) -> Network {
+/// Starts serving the Services of an API. What it forwards is told to `doors`.
+pub fn start(watches: &Watches, clock: Clock, metrics: &Metrics, settings: Settings, doors: Doors) -> Network {
     raise_open_files();
     let mut tasks = JoinSet::new();
     let (addresses, queue) =
@@ -62,7 +66,7 @@ pub fn start(watches: &Watches, clock: Clock, metrics: &Metrics, settings: Setti
         // One at a time: addresses are given out in order.
         runtime::run("load-balancer-addresses", Arc::new(addresses), queue, 1, kept).await;
     });
-    let (proxy, queue) = Proxy::new(watches, clock, settings);
+    let (proxy, queue) = Proxy::new(watches, clock, settings, doors);
     let (synced, kept) = (watches.clone(), metrics.clone());
     tasks.spawn(async move {
         synced.synced().await;

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Service;
@@ -16,6 +15,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use super::doors::{Doors, Known};
+use super::endpoints::Endpoints;
 use super::listeners::{SERVICE_NAME, listeners};
 use super::relay::relay;
 use super::{BY, Settings};
@@ -28,6 +29,7 @@ pub(super) struct Proxy {
     services: Watched<Service>,
     slices: SlicesOfServices,
     settings: Settings,
+    doors: Doors,
     events: Recorder,
     open: Mutex<HashMap<Key, BTreeMap<SocketAddr, Listener>>>,
     tasks: Mutex<JoinSet<()>>,
@@ -39,18 +41,13 @@ type SlicesOfServices = Arc<RwLock<HashMap<Key, BTreeMap<Key, Arc<EndpointSlice>
 /// An open listener. It closes when this is dropped; connections that came through it live on.
 struct Listener {
     endpoints: Arc<Endpoints>,
+    _known: Known,
     _open: oneshot::Sender<()>,
-}
-
-/// Where connections go, in turn.
-struct Endpoints {
-    ready: RwLock<Arc<[SocketAddr]>>,
-    turn: AtomicUsize,
 }
 
 impl Proxy {
     /// The controller, and the queue of what it has to look at.
-    pub(super) fn new(watches: &Watches, clock: Clock, settings: Settings) -> (Self, Queue) {
+    pub(super) fn new(watches: &Watches, clock: Clock, settings: Settings, doors: Doors) -> (Self, Queue) {
         let queue = Queue::default();
         let services = watches.of::<Service>();
         services.queue_each(&queue);
@@ -73,7 +70,7 @@ impl Proxy {
             of_before.into_iter().chain(of_after).for_each(|service| slice_queue.add(service));
         });
         let events = Recorder::new(watches.client().clone(), clock);
-        let proxy = Self { services, slices, settings, events, open: Mutex::default(), tasks: Mutex::default() };
+        let proxy = Self { services, slices, settings, doors, events, open: Mutex::default(), tasks: Mutex::default() };
         (proxy, queue)
     }
 
@@ -110,9 +107,10 @@ impl Proxy {
 
     async fn open(&self, key: &Key, at: SocketAddr, endpoints: Vec<SocketAddr>) -> std::io::Result<()> {
         let socket = TcpListener::bind(at).await?;
-        let endpoints = Arc::new(Endpoints { ready: RwLock::new(endpoints.into()), turn: AtomicUsize::new(0) });
+        let endpoints = Arc::new(Endpoints::new(endpoints));
         let (open, closed) = oneshot::channel();
-        let listener = Listener { endpoints: Arc::clone(&endpoints), _open: open };
+        let known = self.doors.forward(at, Arc::clone(&endpoints));
+        let listener = Listener { endpoints: Arc::clone(&endpoints), _known: known, _open: open };
         self.open.lock().entry(key.clone()).or_default().insert(at, listener);
         let mut tasks = self.tasks.lock();
         while tasks.try_join_next().is_some() {}
@@ -143,22 +141,6 @@ impl Reconcile for Proxy {
             self.events.tell(&*service, News::warning(BY, "AddressUnavailable", &message));
         }
         Err(Failure::new(Retry::Backoff, "AddressUnavailable", message))
-    }
-}
-
-impl Endpoints {
-    fn replace(&self, ready: Vec<SocketAddr>) {
-        let mut known = self.ready.write();
-        if **known != *ready {
-            *known = ready.into();
-        }
-    }
-
-    /// All ready endpoints, the one whose turn it is first.
-    fn in_turn(&self) -> impl Iterator<Item = SocketAddr> {
-        let ready = Arc::clone(&self.ready.read());
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        (0..ready.len()).map(move |step| ready[(turn + step) % ready.len()])
     }
 }
 

@@ -17,7 +17,7 @@ use kube::api::PostParams;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client, Resource};
 use local::agent::{self, Agent, Backoff, Controllers, Programs, Simulation};
-use local::network::{self, Network};
+use local::network::{self, Doors, Network};
 use local::{Bridge, PodAddresses};
 use pki::{ClusterPki, KubeconfigRequest, Subject, SystemKeys};
 use runtime::{Clock, Metrics, Watches};
@@ -39,6 +39,7 @@ pub(crate) struct Machine {
     pub(crate) client: Client,
     pub(crate) settings: agent::Settings,
     pub(crate) network: network::Settings,
+    pub(crate) doors: Doors,
     _management: Front,
     directory: tempfile::TempDir,
 }
@@ -104,7 +105,8 @@ impl Machine {
             bridge,
             backoff: Backoff { first: Duration::from_millis(20), ..Backoff::default() },
         };
-        let machine = Self { plane, client, settings, network, _management: management, directory };
+        let doors = Doors::default();
+        let machine = Self { plane, client, settings, network, doors, _management: management, directory };
         let namespace: Namespace = object(json!({"metadata": {"name": NAMESPACE}}));
         machine.all::<Namespace>().create(&PostParams::default(), &namespace).await.unwrap();
         let accounts = machine.api::<k8s_openapi::api::core::v1::ServiceAccount>();
@@ -114,7 +116,13 @@ impl Machine {
 
     /// Starts an agent that runs control planes in this process.
     pub(crate) fn embedded(&self) -> Agent {
-        self.agent(Programs::embedded(self.plane.clone(), clock(), no_controllers(), Simulation::default()))
+        self.agent(Programs::embedded(
+            self.plane.clone(),
+            clock(),
+            no_controllers(),
+            self.doors.clone(),
+            Simulation::default(),
+        ))
     }
 
     pub(crate) fn agent(&self, programs: Programs) -> Agent {
@@ -128,7 +136,7 @@ impl Machine {
 
     pub(crate) fn network(&self) -> Network {
         let watches = Watches::new(self.client.clone());
-        network::start(&watches, clock(), &Metrics::default(), self.network.clone())
+        network::start(&watches, clock(), &Metrics::default(), self.network.clone(), self.doors.clone())
     }
 
     pub(crate) fn api<K>(&self) -> Api<K>
@@ -292,9 +300,13 @@ pub(crate) fn admin() -> Subject {
 
 /// A client over the network.
 pub(crate) async fn client(kubeconfig: &pki::Kubeconfig) -> Client {
+    Client::try_from(config(kubeconfig).await).unwrap()
+}
+
+/// What a kubeconfig leads to.
+pub(crate) async fn config(kubeconfig: &pki::Kubeconfig) -> kube::Config {
     let parsed: kube::config::Kubeconfig = serde_json::from_value(kubeconfig.to_value()).unwrap();
-    let config = kube::Config::from_custom_kubeconfig(parsed, &Default::default()).await.unwrap();
-    Client::try_from(config).unwrap()
+    kube::Config::from_custom_kubeconfig(parsed, &Default::default()).await.unwrap()
 }
 
 /// Waits until an object is as it should be, and gives it back.

@@ -118,7 +118,7 @@ impl TenantController {
                 Ok(false)
             }
             Step::Configure(wanted) => {
-                let client = client(observed)?;
+                let client = client(observed, &self.settings.ways)?;
                 let applied = tokio::time::timeout(CONFIGURE_TIMEOUT, inside::apply(&client, wanted)).await;
                 let slow = || Failure::new(Retry::Backoff, "TenantUnreachable", "the tenant's API answers too slowly");
                 done.configured = Some(applied.map_err(|_| slow())??);
@@ -175,7 +175,7 @@ impl TenantController {
         tenant: &inside::Tenant,
         until: Option<Timestamp>,
     ) -> Result<bool, Failure> {
-        let client = client(observed)?;
+        let client = client(observed, &self.settings.ways)?;
         let joining = inside::tokens::sync(&client, tenant, until, observed.now, &*self.settings.keys).await?;
         let name = joining::secret_name(observed.name());
         let Some(material) = joining.material else {

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Client, Config};
-use runtime::{Failure, Patience, Retry};
+use runtime::{Failure, Patience, Retry, Ways};
 use serde_json::Value;
 
 use super::leaves::admin_secret;
@@ -11,7 +11,7 @@ use super::observed::Observed;
 use crate::credentials::text;
 
 /// A client for the tenant with rights that no RBAC in it can take away, through the Service inside the management cluster.
-pub(super) fn client(observed: &Observed) -> Result<Client, Failure> {
+pub(super) fn client(observed: &Observed, ways: &Ways) -> Result<Client, Failure> {
     let secret = observed.secret(&admin_secret(observed.name()));
     let found = secret.and_then(|secret| credentials(secret).zip(observed.cluster_address()));
     let Some(((authority, certificate, key), address)) = found else {
@@ -28,7 +28,7 @@ pub(super) fn client(observed: &Observed) -> Result<Client, Failure> {
     config.auth_info.client_key_data = Some(key.into());
     // Its answers are small and near.
     config.disable_compression = true;
-    Patience::default().client(config)
+    ways.patient_client(config, &Patience::default())
 }
 
 /// Authority as PEM, certificate and key as base64, out of the kubeconfig.

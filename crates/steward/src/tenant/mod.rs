@@ -318,7 +318,8 @@ impl TenantController {
         let digest = secret.map(content_digest).unwrap_or_default();
         let credentials = format!("{digest} {}", observed.cluster_address().unwrap_or_default());
         if !self.approvers.is_watching(&key, &credentials, rules) {
-            self.approvers.watch(&key, &client::client(observed)?, &credentials, rules);
+            let client = client::client(observed, &self.settings.ways)?;
+            self.approvers.watch(&key, &client, &credentials, rules);
         }
         Ok(())
     }

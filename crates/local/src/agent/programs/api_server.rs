@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kapi::{Api, Identity, Options, Plane, Security};
+use kapi::{Api, Identity, Options, Plane, Security, Server};
 use kube::ResourceExt;
 use pki::{Authority, PublicKey, Secret, ServiceAccountKey};
 use runtime::Clock;
@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use super::controllers::RunningApis;
 use crate::agent::flags::Flags;
 use crate::agent::program::{Control, Exit, Launch, NotStarted, Place, Program, Running};
+use crate::network::Doors;
 
 /// Flags that decide how the API is.
 const HONOURED: [&str; 11] = [
@@ -81,12 +82,13 @@ const WITHOUT_EFFECT: [&str; 41] = [
 pub(super) struct ApiServers {
     plane: Plane,
     clock: Clock,
+    doors: Doors,
     running: RunningApis,
 }
 
 impl ApiServers {
-    pub(super) fn new(plane: Plane, clock: Clock) -> Self {
-        Self { plane, clock, running: Arc::new(watch::Sender::new(HashMap::new())) }
+    pub(super) fn new(plane: Plane, clock: Clock, doors: Doors) -> Self {
+        Self { plane, clock, doors, running: Arc::new(watch::Sender::new(HashMap::new())) }
     }
 
     /// The APIs that run, by pod.
@@ -105,16 +107,21 @@ impl ApiServers {
         let listener = TcpListener::bind(at).await.map_err(|error| format!("failed to listen on {at}: {error}"))?;
         let api = self.plane.api(&setup.name, setup.options).await.map_err(|error| error.to_string())?;
         let pod = launch.pod.uid().unwrap_or_default();
-        let open = Open::new(self.plane.clone(), api.clone(), Arc::clone(&self.running), pod);
+        let server = Server::new(api.clone(), &setup.identity).map_err(|error| error.to_string())?;
+        let server = Arc::new(server);
+        let door = self.doors.open(at, Arc::clone(&server));
+        let open = Open::new(self.plane.clone(), api, Arc::clone(&self.running), pod);
         // It answers as soon as it listens.
         control.report(true, true);
         let running = async move {
             let stop = async {
                 control.stopping().await;
+                // Nobody new is let in while the others finish.
+                drop(door);
             };
-            let served = kapi::serve(api, listener, &setup.identity, stop).await;
+            server.serve(listener, stop).await;
             drop(open);
-            served.map_or_else(|error| Exit::failed(error.to_string()), |()| Exit::done())
+            Exit::done()
         };
         Ok(running.boxed())
     }

@@ -17,6 +17,7 @@ pub use process::{Binaries, missing_for_processes};
 pub use simulated::{Fault, Faults, Simulation};
 
 use super::program::{Program, Programs};
+use crate::network::Doors;
 use api_server::ApiServers;
 use controllers::ControllerPrograms;
 use process::Processes;
@@ -27,9 +28,15 @@ impl Programs {
         Self { named: HashMap::new(), other: Arc::new(simulation) }
     }
 
-    /// Control planes run in this process, on the store of `plane`; all else is simulated.
-    pub fn embedded(plane: Plane, clock: Clock, controllers: Controllers, simulation: Simulation) -> Self {
-        let servers = ApiServers::new(plane, clock);
+    /// Control planes run in this process, on the store of `plane`, and are told to `doors`; all else is simulated.
+    pub fn embedded(
+        plane: Plane,
+        clock: Clock,
+        controllers: Controllers,
+        doors: Doors,
+        simulation: Simulation,
+    ) -> Self {
+        let servers = ApiServers::new(plane, clock, doors);
         let running = servers.running();
         let of = |role| -> Arc<dyn Program> {
             Arc::new(ControllerPrograms::new(role, Arc::clone(&running), Arc::clone(&controllers)))
