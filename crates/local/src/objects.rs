@@ -9,7 +9,6 @@ use kube::core::request::Error as RequestError;
 use kube::{Client, Resource, ResourceExt};
 use runtime::{Failure, Retry, Watched, Watches};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// The objects of one kind in one API.
@@ -36,7 +35,7 @@ impl<K> Deref for Objects<K> {
 
 impl<K> Objects<K>
 where
-    K: Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static,
+    K: Resource<DynamicType = ()> + runtime::Object + Debug,
 {
     /// All objects of the kind, written in the name of `manager`.
     pub(crate) fn watch(watches: &Watches, manager: &'static str) -> Self {

@@ -2,9 +2,9 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::Resource;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, Deserialize, Resource)]
+#[derive(Clone, Debug, Deserialize, Serialize, Resource)]
 #[resource(inherit = k8s_openapi::api::core::v1::Pod)]
 pub(crate) struct Pod {
     #[serde(default)]
@@ -15,7 +15,7 @@ pub(crate) struct Pod {
     pub(crate) status: Status,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Spec {
     pub(crate) node_name: Option<String>,
@@ -24,14 +24,14 @@ pub(crate) struct Spec {
     pub(crate) containers: Vec<Container>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct Container {
     pub(crate) name: String,
     pub(crate) image: String,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct Status {
     pub(crate) phase: Option<String>,
@@ -40,7 +40,7 @@ pub(crate) struct Status {
     pub(crate) conditions: Vec<Condition>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Condition {
     #[serde(rename = "type")]

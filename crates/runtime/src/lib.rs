@@ -19,6 +19,7 @@ pub mod events;
 mod failure;
 mod finalizer;
 mod follow;
+mod kept;
 mod key;
 mod kubeconfig;
 mod metrics;
@@ -37,7 +38,7 @@ pub use kubeconfig::config_of_secret;
 pub use metrics::Metrics;
 pub use patience::{PATIENCE, Patience, Silent};
 pub use queue::{Queue, Rest};
-pub use watched::{Watched, Watches};
+pub use watched::{Object, Watched, Watches};
 pub use ways::{Answer, Door, Inside, Nearby, Ways};
 
 /// Tells the time.

@@ -4,16 +4,19 @@ use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::ops::Bound;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
 use kube::{Client, Resource, ResourceExt};
 use parking_lot::{Mutex, RwLock};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use crate::follow::{self, Selection, follow};
+use crate::kept::{Kept, Packing, ROUND};
 use crate::{Key, Queue};
 
 /// What a process watches. Whoever asks for a kind shares one stream and one copy with everybody else. Clones share all.
@@ -65,7 +68,7 @@ impl Watches {
     /// All objects of a kind in all namespaces, watched from the first asking on.
     pub fn of<K>(&self) -> Watched<K>
     where
-        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+        K: Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + Debug + Send + Sync + 'static,
     {
         self.watch(Name::Typed(TypeId::of::<K>()), (), false)
     }
@@ -83,7 +86,7 @@ impl Watches {
 
     fn watch<K>(&self, name: Name, kind: K::DynamicType, metadata_only: bool) -> Watched<K>
     where
-        K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+        K: Resource + Clone + Serialize + DeserializeOwned + Debug + Send + Sync + 'static,
         K::DynamicType: Send + Sync,
     {
         let mut kinds = self.shared.kinds.lock();
@@ -92,7 +95,7 @@ impl Watches {
         {
             return Watched { copy };
         }
-        let copy = Arc::new(Copy::<K>::default());
+        let copy = Copy::<K>::new();
         let state = copy.state.subscribe();
         let client = self.shared.client.clone();
         let following = Following { copy: Arc::clone(&copy) };
@@ -143,7 +146,10 @@ struct Listening<K> {
 }
 
 struct Copy<K> {
+    this: Weak<Self>,
     objects: RwLock<Objects<K>>,
+    /// Whether somebody comes to pack what nobody reads.
+    is_looked_after: AtomicBool,
     listeners: RwLock<Vec<Listening<K>>>,
     state: watch::Sender<State>,
 }
@@ -159,8 +165,12 @@ enum State {
     Complete,
 }
 
+/// How many objects are looked at before others get their turn.
+const AT_A_TIME: usize = 100;
+
 struct Objects<K> {
-    by_key: BTreeMap<Key, Arc<K>>,
+    by_key: BTreeMap<Key, Kept<K>>,
+    packing: Packing,
     /// Keys by the UID of their controller.
     by_owner: HashMap<String, BTreeSet<Key>>,
     /// The latest revision the watch has told of.
@@ -169,14 +179,19 @@ struct Objects<K> {
     deleted: HashMap<Key, String>,
 }
 
-impl<K> Default for Copy<K> {
+impl<K> Default for Objects<K> {
     fn default() -> Self {
-        let objects = Objects { by_key: BTreeMap::new(), by_owner: HashMap::new(), told: 0, deleted: HashMap::new() };
-        Self { objects: RwLock::new(objects), listeners: RwLock::default(), state: watch::Sender::new(State::Unknown) }
+        let (by_key, by_owner, deleted) = (BTreeMap::new(), HashMap::new(), HashMap::new());
+        Self { by_key, packing: Packing::default(), by_owner, told: 0, deleted }
     }
 }
 
-impl<K: Resource + Clone + 'static> Watched<K> {
+/// What can be watched: an object of a kind that is known, in whole or in part.
+pub trait Object: Resource + Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
+
+impl<K: Resource + Clone + Serialize + DeserializeOwned + Send + Sync + 'static> Object for K {}
+
+impl<K> Watched<K> {
     /// Waits until it is complete.
     pub async fn synced(&self) {
         // The sender lives as long as the copy.
@@ -193,30 +208,34 @@ impl<K: Resource + Clone + 'static> Watched<K> {
     pub fn is_synced(&self) -> bool {
         *self.copy.state.borrow() == State::Complete
     }
+}
 
+impl<K: Object> Watched<K> {
     /// One object.
     pub fn get(&self, key: &Key) -> Option<Arc<K>> {
-        self.copy.objects.read().by_key.get(key).cloned()
+        self.copy.read(|objects| objects.get(key))
     }
 
     /// All objects.
     pub fn all(&self) -> Vec<Arc<K>> {
-        self.copy.objects.read().by_key.values().cloned().collect()
+        self.copy.read(|objects| objects.open(objects.by_key.values()))
     }
 
     /// All objects of a namespace.
     pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
-        let objects = self.copy.objects.read();
         let from = Bound::Included(Key::new(namespace, ""));
-        let range = objects.by_key.range((from, Bound::Unbounded));
-        range.take_while(|(key, _)| key.namespace == namespace).map(|(_, object)| Arc::clone(object)).collect()
+        self.copy.read(|objects| {
+            let range = objects.by_key.range((from, Bound::Unbounded));
+            objects.open(range.take_while(|(key, _)| key.namespace == namespace).map(|(_, kept)| kept))
+        })
     }
 
     /// All objects whose controller has this UID.
     pub fn owned_by(&self, uid: &str) -> Vec<Arc<K>> {
-        let objects = self.copy.objects.read();
-        let keys = objects.by_owner.get(uid).into_iter().flatten();
-        keys.filter_map(|key| objects.by_key.get(key).cloned()).collect()
+        self.copy.read(|objects| {
+            let keys = objects.by_owner.get(uid).into_iter().flatten();
+            objects.open(keys.filter_map(|key| objects.by_key.get(key)))
+        })
     }
 
     /// Takes in what a write of this process gave back, so that the next read knows of it before the watch does.
@@ -297,7 +316,65 @@ enum Source {
     Write,
 }
 
-impl<K: Resource + Clone> Copy<K> {
+impl<K: Object> Copy<K> {
+    fn new() -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
+            objects: RwLock::default(),
+            is_looked_after: AtomicBool::new(false),
+            listeners: RwLock::default(),
+            state: watch::Sender::new(State::Unknown),
+        })
+    }
+
+    fn read<R>(&self, reading: impl FnOnce(&Objects<K>) -> R) -> R {
+        let objects = self.objects.read();
+        let read = reading(&objects);
+        if objects.packing.has_unpacked() {
+            self.look_after();
+        }
+        read
+    }
+
+    /// Sees to it that what nobody reads is packed. At rest there is nothing to see to.
+    fn look_after(&self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        if self.is_looked_after.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let copy = Weak::clone(&self.this);
+        runtime.spawn(async move {
+            let mut is_more = true;
+            while is_more {
+                tokio::time::sleep(ROUND).await;
+                let Some(copy) = copy.upgrade() else { return };
+                // Whoever comes from here on finds nobody, and sends somebody.
+                copy.is_looked_after.store(false, Ordering::Release);
+                is_more = copy.rest().await && !copy.is_looked_after.swap(true, Ordering::AcqRel);
+            }
+        });
+    }
+
+    /// Packs what nobody has read for a round. Whether there may be more to pack after the next.
+    async fn rest(&self) -> bool {
+        let mut is_more = false;
+        let mut after = Bound::Unbounded;
+        loop {
+            {
+                let objects = self.objects.read();
+                let mut some = objects.by_key.range((after, Bound::Unbounded)).take(AT_A_TIME).peekable();
+                let mut last = None;
+                while let Some((key, kept)) = some.next() {
+                    is_more |= kept.rest(&objects.packing);
+                    last = some.peek().is_none().then(|| key.clone());
+                }
+                let Some(last) = last else { return is_more };
+                after = Bound::Excluded(last);
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Takes in an object unless a newer one is known, or its end.
     fn put(&self, mut object: K, source: Source) {
         // Nobody reads them, and they are half of many objects.
@@ -315,13 +392,13 @@ impl<K: Resource + Clone> Copy<K> {
                 // The watch has told of it already, and then that it went.
                 Source::Write => !objects.by_key.contains_key(&key) && revision(&*object) <= Some(objects.told),
             };
-            let known = objects.by_key.get(&key);
-            if ended || known.is_some_and(|known| !is_newer(&**known, &*object)) {
+            if ended || objects.get(&key).is_some_and(|known| !is_newer(&*known, &*object)) {
                 return;
             }
             objects.insert(key, &object)
         };
         self.tell(before.as_ref(), Some(&object));
+        self.look_after();
     }
 
     fn delete(&self, object: &K) {
@@ -329,7 +406,7 @@ impl<K: Resource + Clone> Copy<K> {
         let removed = {
             let mut objects = self.objects.write();
             let Some(uid) = object.uid() else { return };
-            if objects.by_key.get(&key).and_then(|known| known.uid()).as_ref() != Some(&uid) {
+            if objects.get(&key).and_then(|known| known.uid()).as_ref() != Some(&uid) {
                 return;
             }
             objects.deleted.insert(key.clone(), uid);
@@ -348,8 +425,7 @@ impl<K: Resource + Clone> Copy<K> {
                 objects.deleted.remove(key);
             }
             // A deletion of one that was made anew since is no news.
-            let known = objects.by_key.get(key);
-            if let (Some(known), Some(by)) = (known, by)
+            if let (Some(known), Some(by)) = (objects.get(key), by)
                 && known.uid() != by.uid()
             {
                 return;
@@ -367,10 +443,9 @@ impl<K: Resource + Clone> Copy<K> {
             let mut objects = self.objects.write();
             objects.told = objects.told.max(listed_at);
             objects.deleted.retain(|key, _| named.contains(key));
-            let is_gone = |(key, object): &(&Key, &Arc<K>)| {
-                !named.contains(*key) && revision(&***object).is_none_or(|revision| revision <= listed_at)
-            };
-            objects.by_key.iter().filter(is_gone).map(|(key, _)| key.clone()).collect()
+            let unnamed = objects.by_key.keys().filter(|key| !named.contains(*key));
+            let is_older = |object: Arc<K>| revision(&*object).is_none_or(|revision| revision <= listed_at);
+            unnamed.filter(|key| objects.get(key).is_none_or(is_older)).cloned().collect()
         };
         gone.iter().for_each(|key| self.remove(key, None));
     }
@@ -380,14 +455,23 @@ impl<K: Resource + Clone> Copy<K> {
     }
 }
 
-impl<K: Resource> Objects<K> {
+impl<K: Object> Objects<K> {
+    fn get(&self, key: &Key) -> Option<Arc<K>> {
+        self.by_key.get(key)?.get(&self.packing)
+    }
+
+    fn open<'a>(&'a self, some: impl Iterator<Item = &'a Kept<K>>) -> Vec<Arc<K>> {
+        some.filter_map(|kept| kept.get(&self.packing)).collect()
+    }
+
     /// Remembers how far the watch has come.
     fn note(&mut self, told: &K) {
         self.told = self.told.max(revision(told).unwrap_or(0));
     }
 
     fn insert(&mut self, key: Key, object: &Arc<K>) -> Option<Arc<K>> {
-        let before = self.by_key.insert(key.clone(), Arc::clone(object));
+        let before = self.by_key.insert(key.clone(), Kept::new(Arc::clone(object)));
+        let before = before.and_then(|kept| kept.get(&self.packing));
         if let Some(uid) = before.as_deref().and_then(controller_uid) {
             self.forget_owner(uid, &key);
         }
@@ -398,7 +482,7 @@ impl<K: Resource> Objects<K> {
     }
 
     fn remove(&mut self, key: &Key) -> Option<Arc<K>> {
-        let removed = self.by_key.remove(key)?;
+        let removed = self.by_key.remove(key)?.get(&self.packing)?;
         if let Some(uid) = controller_uid(&*removed) {
             self.forget_owner(uid, key);
         }
@@ -443,7 +527,7 @@ impl<K> Drop for Following<K> {
     }
 }
 
-impl<K: Resource + Clone + Send + Sync> follow::Listener<K> for Following<K> {
+impl<K: Object> follow::Listener<K> for Following<K> {
     fn put(&self, object: K) {
         self.copy.put(object, Source::Watch);
     }
@@ -496,7 +580,7 @@ mod tests {
 
     #[test]
     fn older_states_never_replace_newer_ones() {
-        let copy = Arc::new(Copy::<ConfigMap>::default());
+        let copy = Copy::<ConfigMap>::new();
         let watched = Watched { copy: Arc::clone(&copy) };
         let queue = Queue::default();
         watched.queue_each(&queue);
@@ -512,9 +596,36 @@ mod tests {
         assert!(watched.get(&key).is_none());
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_reads_is_packed_and_then_nobody_looks_after_it() {
+        let copy = Copy::<ConfigMap>::new();
+        let watched = Watched { copy: Arc::clone(&copy) };
+        let all: Vec<_> = (0..250).map(|number| object(&format!("o{number:03}"), 1, Some("owner"))).collect();
+        all.iter().for_each(|object| copy.put(object.clone(), Source::Watch));
+        let packed = || copy.objects.read().by_key.values().filter(|kept| kept.packed().is_some()).count();
+        let is_looked_after = || copy.is_looked_after.load(Ordering::Relaxed);
+        assert_eq!((packed(), is_looked_after()), (0, true));
+        tokio::time::sleep(ROUND * 3).await;
+        assert_eq!((packed(), is_looked_after()), (250, false));
+        assert_eq!(watched.get(&Key::new("team", "o007")).as_deref(), Some(&all[7]));
+        assert_eq!((packed(), is_looked_after()), (249, true));
+        tokio::time::sleep(ROUND * 3).await;
+        assert_eq!((packed(), is_looked_after()), (250, false));
+        // Changes and ends are told with what was before.
+        let (told, before) = (Arc::new(Mutex::new(Vec::new())), Arc::new(all[7].clone()));
+        let telling = Arc::clone(&told);
+        watched.on_change(move |before, after| telling.lock().push((before.cloned(), after.is_some())));
+        told.lock().clear();
+        tokio::time::sleep(ROUND * 3).await;
+        copy.put(object("o007", 2, None), Source::Watch);
+        copy.remove(&Key::new("team", "o008"), None);
+        assert_eq!(*told.lock(), [(Some(before), true), (Some(Arc::new(all[8].clone())), false)]);
+        assert_eq!(watched.owned_by("owner").len(), 248);
+    }
+
     #[test]
     fn objects_are_found_by_owner_and_namespace() {
-        let copy = Arc::new(Copy::<ConfigMap>::default());
+        let copy = Copy::<ConfigMap>::new();
         let watched = Watched { copy: Arc::clone(&copy) };
         copy.put(object("a", 1, Some("x")), Source::Watch);
         copy.put(object("b", 2, Some("x")), Source::Watch);
@@ -535,7 +646,7 @@ mod tests {
 
     #[test]
     fn who_ended_is_told_nothing_more_and_is_forgotten() {
-        let watched = Watched { copy: Arc::new(Copy::<ConfigMap>::default()) };
+        let watched = Watched { copy: Copy::<ConfigMap>::new() };
         let heard = |whom: &Arc<Mutex<u32>>| watched.on_change_for(whom, |count, _, _| *count.lock() += 1);
         for _ in 0..3 {
             let whom = Arc::new(Mutex::new(0));
@@ -549,7 +660,7 @@ mod tests {
 
     #[test]
     fn what_ended_does_not_come_back() {
-        let copy = Arc::new(Copy::<ConfigMap>::default());
+        let copy = Copy::<ConfigMap>::new();
         let watched = Watched { copy: Arc::clone(&copy) };
         let key = Key::new("team", "a");
         // The watch is faster than the answer to the write.

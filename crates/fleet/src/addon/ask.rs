@@ -10,7 +10,6 @@ use helm::values::Values;
 use kube::core::{ClusterResourceScope, NamespaceResourceScope};
 use kube::{Api, Client, Resource, ResourceExt};
 use runtime::Key;
-use serde::de::DeserializeOwned;
 
 /// What is asked for: an entry of the catalogue, or any chart, on some cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,7 +33,7 @@ pub struct Ask {
 }
 
 /// A kind of object that asks for an addon.
-pub trait Addon: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static {
+pub trait Addon: Resource<DynamicType = ()> + runtime::Object + Debug {
     /// The controller's name in logs and figures.
     const CONTROLLER: &'static str;
     /// What holds it until nothing is left on the cluster.

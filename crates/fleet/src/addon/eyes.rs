@@ -215,7 +215,7 @@ impl Eyes {
         Eye { api_version: kind.api_version.clone(), kind: kind.kind.clone(), is_namespaced, seeing, _watches: watches }
     }
 
-    fn wake_by<K: Resource + Clone + 'static>(&self, watched: &Watched<K>) {
+    fn wake_by<K: runtime::Object>(&self, watched: &Watched<K>) {
         let wake = Arc::clone(&self.wake);
         watched.on_change(move |before, after| {
             for object in before.into_iter().chain(after) {

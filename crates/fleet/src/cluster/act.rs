@@ -17,7 +17,6 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::core::{DynamicObject, NamespaceResourceScope};
 use kube::{Api, Client, Resource, ResourceExt};
 use runtime::{Failure, Key, Retry, Watched, add_finalizer, remove_finalizer};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -192,12 +191,7 @@ impl ClusterController {
 
     async fn write<K>(&self, watched: &Watched<K>, object: K) -> Result<bool, Failure>
     where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Serialize
-            + DeserializeOwned
-            + Clone
-            + std::fmt::Debug
-            + 'static,
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + runtime::Object + std::fmt::Debug,
     {
         let known = watched.get(&Key::of(&object));
         let written = self.applier.apply(known.as_deref(), object).await?;

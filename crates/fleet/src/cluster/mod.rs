@@ -215,7 +215,7 @@ impl ClusterController {
     }
 
     /// Queues the cluster whose internals an object is among.
-    fn follow_internals<K: Resource + Clone + 'static>(&self, watched: &Watched<K>) {
+    fn follow_internals<K: runtime::Object>(&self, watched: &Watched<K>) {
         let namespaces = self.namespaces.clone();
         watched.queue_mapped(&self.queue, move |object| {
             let namespace = namespaces.get(&Key::cluster(object.namespace()?))?;
@@ -363,16 +363,23 @@ impl ClusterController {
 
     /// What Prometheus asks for: how many clusters there are, and in which phases.
     fn count(&self) {
-        let clusters = self.clusters.clone();
-        self.metrics.count_by("butler_tenantcluster_phase", "TenantClusters by phase", "phase", move || {
-            let phase = |cluster: &Arc<TenantCluster>| cluster.status.as_ref().and_then(|status| status.phase);
-            let phases = clusters.all();
-            let phases = phases.iter().map(|cluster| phase(cluster).map_or("Pending", ClusterPhase::as_str).to_owned());
-            phases.collect()
+        let known: Arc<Mutex<HashMap<Key, (&'static str, String)>>> = Arc::default();
+        let told = Arc::clone(&known);
+        self.clusters.on_change(move |before, after| match (before, after) {
+            (_, Some(cluster)) => {
+                let phase = cluster.status.as_ref().and_then(|status| status.phase);
+                let phase = phase.map_or("Pending", ClusterPhase::as_str);
+                told.lock().insert(Key::of(&**cluster), (phase, team_name(cluster)));
+            }
+            (Some(cluster), None) => drop(told.lock().remove(&Key::of(&**cluster))),
+            (None, None) => {}
         });
-        let clusters = self.clusters.clone();
+        let clusters = Arc::clone(&known);
+        self.metrics.count_by("butler_tenantcluster_phase", "TenantClusters by phase", "phase", move || {
+            clusters.lock().values().map(|(phase, _)| (*phase).to_owned()).collect()
+        });
         self.metrics.count_by("butler_tenantcluster_count", "TenantClusters by team", "team", move || {
-            clusters.all().iter().map(|cluster| team_name(cluster)).collect()
+            known.lock().values().map(|(_, team)| team.clone()).collect()
         });
     }
 
@@ -453,6 +460,6 @@ fn source_of<K: Resource>(object: &K) -> Option<Key> {
     render::source(object.labels()).map(|(namespace, name)| Key::new(namespace, name))
 }
 
-fn by_name<K: Resource + Clone + 'static>(watched: &Watched<K>, namespace: &str) -> BTreeMap<String, Arc<K>> {
+fn by_name<K: runtime::Object>(watched: &Watched<K>, namespace: &str) -> BTreeMap<String, Arc<K>> {
     watched.in_namespace(namespace).into_iter().map(|object| (object.name_any(), object)).collect()
 }

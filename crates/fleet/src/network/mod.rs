@@ -88,7 +88,7 @@ impl NetworkPoolController {
     }
 
     /// Queues the pools whose network has an address that an object won or lost.
-    fn queue_by_address<K: Resource + Clone + 'static>(
+    fn queue_by_address<K: runtime::Object>(
         &self,
         queue: &Queue,
         users: &Watched<K>,

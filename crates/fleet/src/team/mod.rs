@@ -223,7 +223,7 @@ fn what_counts(cluster: &Arc<TenantCluster>) -> (&TenantClusterSpec, Option<&Res
 }
 
 /// The team's objects of a kind, in its namespace and beside the infrastructures.
-fn own<K: Resource<DynamicType = ()> + Clone + 'static>(objects: &Watched<K>, team: &str) -> Vec<Arc<K>> {
+fn own<K: runtime::Object>(objects: &Watched<K>, team: &str) -> Vec<Arc<K>> {
     let mut own = objects.in_namespace(team);
     own.extend(objects.get(&Key::new(SYSTEM_NAMESPACE, roles::providers_name(team))));
     own.retain(|object| team_of(&**object).as_deref() == Some(team));

@@ -166,7 +166,7 @@ pub fn start(watches: &Watches, clock: Clock, metrics: &Metrics, settings: Setti
 fn queue_users(sources: &Stored, pods: &runtime::Watched<Pod>, queue: &Queue, node: &str) {
     fn each<K>(watched: &runtime::Watched<K>, kind: Kind, pods: &runtime::Watched<Pod>, queue: &Queue, node: &str)
     where
-        K: kube::Resource + Clone + Send + Sync + 'static,
+        K: runtime::Object,
     {
         let (pods, node) = (pods.clone(), node.to_owned());
         watched.queue_mapped(queue, move |object| {

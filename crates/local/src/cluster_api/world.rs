@@ -82,7 +82,7 @@ impl World {
 }
 
 /// The objects that belong to a Cluster, by the field that names it.
-pub(super) fn of_cluster<K: Resource + Clone + 'static>(
+pub(super) fn of_cluster<K: runtime::Object>(
     objects: &Watched<K>,
     cluster: &Cluster,
     name_in: impl Fn(&K) -> &String,

@@ -143,7 +143,7 @@ impl TenantController {
     /// Queues those that wait for a name when one comes free.
     fn queue_nameless<K>(self: &Arc<Self>, watched: &Watched<K>, queue: &Queue)
     where
-        K: Resource<DynamicType = ()> + Clone + serde::de::DeserializeOwned + std::fmt::Debug + Send + Sync + 'static,
+        K: Resource<DynamicType = ()> + runtime::Object + std::fmt::Debug,
     {
         let (controller, queue) = (Arc::downgrade(self), queue.clone());
         watched.on_change(move |_, after| {
