@@ -69,7 +69,8 @@ pub fn deployment(wanted: &Wanted<'_>) -> Result<Deployment, RenderError> {
         "volumes": volumes(wanted).into_iter().chain(extra(&spec.additional_volumes)).collect::<Vec<_>>(),
         "tolerations": tolerations,
         "topologySpreadConstraints": match spec.topology_spread_constraints.as_slice() {
-            [] if wanted.replicas() > 1 => spread(wanted),
+            // The same for one pod: how many there are must not change what they are.
+            [] => spread(wanted),
             given => given.iter().map(|raw| with_selector(raw, wanted)).collect(),
         },
     });
