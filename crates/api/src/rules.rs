@@ -100,16 +100,22 @@ fn only_upgrades(field: &str) -> Rules {
     let readable = format!("self.matches('^v?{NUMBERS}') && oldSelf.matches('^v?{NUMBERS}')");
     let same_major = "self.find('[0-9]+') == oldSelf.find('[0-9]+')";
     let same_minor = format!("{new_minor} == {old_minor} && {} >= {}", part("self", 2), part("oldSelf", 2));
+    let major = "'%s cannot go from %s to %s: the major version does not change in place, make a new one'";
     let back = "'%s cannot go from %s back to %s: choose %s or newer'";
     let skip = "'%s cannot go from %s to %s at once: upgrade to %s.%d first'";
     vec![
         Rule {
-            rule: format!("!({readable}) || ({same_major} && ({new_minor} > {old_minor} || ({same_minor})))"),
+            rule: format!("!({readable}) || {same_major}"),
+            message: format!("{field} cannot change its major version in place: make a new one"),
+            message_expression: Some(format!("{major}.format(['{field}', oldSelf, self])")),
+        },
+        Rule {
+            rule: format!("!({readable} && {same_major}) || {new_minor} > {old_minor} || ({same_minor})"),
             message: format!("{field} cannot go back: choose the present version or a newer one"),
             message_expression: Some(format!("{back}.format(['{field}', oldSelf, self, oldSelf])")),
         },
         Rule {
-            rule: format!("!({readable}) || {new_minor} <= {old_minor} + 1"),
+            rule: format!("!({readable} && {same_major}) || {new_minor} <= {old_minor} + 1"),
             message: format!("{field} cannot skip a minor version: upgrade one minor at a time"),
             message_expression: Some(format!(
                 "{skip}.format(['{field}', oldSelf, self, oldSelf.find('^v?[0-9]+'), {old_minor} + 1])"

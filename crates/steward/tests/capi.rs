@@ -128,7 +128,9 @@ fn who_sleeps_as_asked_for_is_ready_and_who_is_told_to_wait_waits() {
     let mut sleeping = asked("my-cluster", plain());
     sleeping.status = Some(serde_json::from_value(json!({"initialized": true})).unwrap());
     let sleeping = observed(sleeping, Some(cluster(json!({}))), Some(tenant(running("Sleeping"))));
-    assert!(report(&sleeping, &plan(&sleeping)).ready);
+    let status = report(&sleeping, &plan(&sleeping));
+    let available = status.conditions.iter().find(|known| known.type_ == "Available").unwrap();
+    assert_eq!((status.ready, available.reason.as_deref()), (true, Some("Asleep")));
 
     let paused = observed(asked("my-cluster", plain()), Some(cluster(json!({"paused": true}))), None);
     let kept = plan(&paused);

@@ -19,7 +19,7 @@ pub(crate) fn blockers(observed: &Observed) -> Vec<Blocker> {
             BlockerOwner::User,
             "set spec.controlPlane.replicas to 1 or more to wake it",
         ));
-    } else if !observed.is_control_plane_ready() {
+    } else {
         blockers.extend(control_plane(observed));
     }
     blockers.extend(infrastructure(observed));
@@ -48,9 +48,13 @@ fn control_plane(observed: &Observed) -> Vec<Blocker> {
     // The one who makes it knows best.
     let hosted = observed.hosted.as_ref().and_then(|hosted| hosted.status.as_ref());
     let known = hosted.map(|status| status.blockers.clone()).filter(|blockers| !blockers.is_empty());
-    known
-        .or_else(|| status.map(|status| status.blockers.clone()).filter(|blockers| !blockers.is_empty()))
-        .unwrap_or_else(|| vec![waiting("ControlPlaneStarting", "the control plane is starting", Vec::new())])
+    let known = known.or_else(|| status.map(|status| status.blockers.clone()).filter(|blockers| !blockers.is_empty()));
+    match known {
+        Some(known) => known,
+        // One that answers may be about to become another, with nothing in the way.
+        None if observed.is_control_plane_ready() => Vec::new(),
+        None => vec![waiting("ControlPlaneStarting", "the control plane is starting", Vec::new())],
+    }
 }
 
 fn infrastructure(observed: &Observed) -> Option<Blocker> {

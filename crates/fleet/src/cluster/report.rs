@@ -123,13 +123,15 @@ fn verdicts(
             "WorkersPending",
         ),
         judge(conditions::ADDONS_READY, has_addons, "every addon is installed and runs".to_owned(), "AddonsPending"),
-        judge(
-            conditions::READY,
-            usable && control_plane && workers && has_addons,
-            "the cluster is what its spec says".to_owned(),
-            "Pending",
-        ),
     ];
+    let serves = usable && control_plane && workers && has_addons;
+    let next = plan.remaining.underway.first().or(plan.remaining.unasked.first());
+    verdicts.push(match next.filter(|_| serves && phase == ClusterPhase::Updating) {
+        Some(next) => {
+            Verdict::holds(conditions::READY, "Updating", format!("the cluster serves, and is being changed: {next}"))
+        }
+        None => judge(conditions::READY, serves, "the cluster is what its spec says".to_owned(), "Pending"),
+    });
     if plan.paused {
         verdicts.push(Verdict::holds(conditions::PAUSED, "Paused", "nothing is changed until it is resumed"));
     }

@@ -18,8 +18,9 @@ pub(crate) fn control_plane(observed: &Observed, wanted: Version) -> Version {
     let next =
         if wanted.minor > asked.minor + 1 { Version { minor: asked.minor + 1, patch: 0, ..asked } } else { wanted };
     let reached = observed.running_version() == Some(asked) && observed.is_control_plane_ready();
-    // Of one minor to the next any patch will do; a longer way is gone step by step.
-    if next != wanted && !reached {
+    // Steward passes the minor between by itself, should it not have come further yet; others would skip it.
+    let must_wait = next != wanted || (observed.standalone.is_some() && next.minor > asked.minor);
+    if must_wait && !reached {
         return asked;
     }
     let too_far = |worker: Version| worker.minor + SKEW < next.minor;
@@ -38,4 +39,104 @@ pub(crate) fn pool(observed: &Observed, control_plane: Version, pool: &str, earl
         deployment(pool).is_some_and(|other| is_settled(other) && version_of(other) >= Some(control_plane))
     };
     if reached && earlier.iter().all(done) { control_plane } else { own }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use super::super::standalone::like_hosted;
+    use super::*;
+
+    /// A cluster whose control plane is asked for in one version, runs another, and has workers of a third.
+    fn observed(asked: &str, running: &str, workers: &str, is_standalone: bool) -> Observed {
+        let plane = |kind: &str, spec: Value| {
+            json!({
+                "apiVersion": "controlplane.cluster.x-k8s.io/v1beta1", "kind": kind, "metadata": {"name": "c"}, "spec": spec,
+                "status": {"ready": true, "initialized": true, "version": running},
+            })
+        };
+        let template = json!({"infrastructureRef": {"apiVersion": "x/v1", "kind": "X", "name": "c"}});
+        let spec = json!({"replicas": 1, "version": asked, "machineTemplate": template, "kubeadmConfigSpec": {}});
+        let standalone = is_standalone.then(|| serde_json::from_value(plane("KubeadmControlPlane", spec)).unwrap());
+        let hosted = plane("StewardControlPlane", json!({"replicas": 1, "version": asked}));
+        let pool = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineDeployment", "metadata": {"name": "c-workers"},
+            "spec": {"clusterName": "c", "replicas": 1, "selector": {}, "template": {"spec": {
+                "clusterName": "c", "version": workers, "bootstrap": {},
+                "infrastructureRef": {"apiVersion": "x/v1", "kind": "X", "name": "w"},
+            }}},
+        });
+        Observed {
+            cluster: Arc::default(),
+            team: None,
+            platform: None,
+            provider: None,
+            credentials: None,
+            namespace: None,
+            capi: None,
+            control_plane: Some(Arc::new(match &standalone {
+                Some(plane) => like_hosted(plane),
+                None => serde_json::from_value(hosted).unwrap(),
+            })),
+            standalone: standalone.map(Arc::new),
+            hosted: None,
+            infrastructure: None,
+            deployments: BTreeMap::from([("c-workers".to_owned(), Arc::new(serde_json::from_value(pool).unwrap()))]),
+            machines: Vec::new(),
+            checks: BTreeMap::new(),
+            config_templates: BTreeMap::new(),
+            machine_templates: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+            addons: Vec::new(),
+            network_pools: Vec::new(),
+            allocations: Vec::new(),
+            kubeconfig: None,
+            published: None,
+            viewer_kubeconfig: None,
+            published_viewer: None,
+            now: jiff::Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn control_planes_skip_no_minor_and_leave_no_worker_behind() {
+        let hosted = |asked, running, workers| observed(asked, running, workers, false);
+        let standalone = |asked, running| observed(asked, running, running, true);
+        for (observed, wanted, expected) in [
+            (hosted("v1.34.4", "v1.34.4", "v1.34.4"), "v1.35.4", "v1.35.4"),
+            (hosted("v1.34.4", "v1.34.4", "v1.34.4"), "v1.36.1", "v1.35.0"),
+            (hosted("v1.34.4", "v1.33.0", "v1.33.0"), "v1.36.1", "v1.34.4"),
+            (hosted("v1.34.4", "v1.34.4", "v1.34.4"), "v1.33.9", "v1.34.4"),
+            // Asked for before the last wish is fulfilled: Steward passes what is between, machines do not.
+            (hosted("v1.35.4", "v1.34.4", "v1.34.4"), "v1.36.1", "v1.36.1"),
+            (standalone("v1.35.4", "v1.34.4"), "v1.36.1", "v1.35.4"),
+            (standalone("v1.35.4", "v1.34.4"), "v1.35.5", "v1.35.5"),
+            (standalone("v1.35.4", "v1.35.4"), "v1.36.1", "v1.36.1"),
+            // A kubelet may be three minors behind, and no more.
+            (hosted("v1.35.4", "v1.35.4", "v1.33.0"), "v1.36.1", "v1.36.1"),
+            (hosted("v1.35.4", "v1.35.4", "v1.32.0"), "v1.36.1", "v1.35.4"),
+        ] {
+            let version = |text: &str| text.parse::<Version>().unwrap();
+            assert_eq!(control_plane(&observed, version(wanted)), version(expected), "to {wanted}");
+        }
+    }
+
+    #[test]
+    fn workers_wait_for_the_control_plane() {
+        for (asked, running, expected) in
+            [("v1.36.1", "v1.34.4", "v1.34.4"), ("v1.36.1", "v1.35.4", "v1.34.4"), ("v1.36.1", "v1.36.1", "v1.36.1")]
+        {
+            let mut observed = observed(asked, running, "v1.34.4", false);
+            let cluster: Value = json!({
+                "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster", "metadata": {"name": "c"}, "spec": {},
+            });
+            observed.cluster = Arc::new(serde_json::from_value(cluster).unwrap());
+            let asked: Version = asked.parse().unwrap();
+            assert_eq!(pool(&observed, asked, "workers", &[]).to_string(), expected, "{running} runs");
+        }
+    }
 }

@@ -18,6 +18,7 @@ use runtime::{Verdict, blockers_since, conditions_since};
 
 use super::spec::tenant_spec;
 use crate::names::CLUSTER_NAME;
+use crate::tenant::ASLEEP;
 
 /// What a pass knows.
 pub struct Observed {
@@ -173,7 +174,10 @@ pub fn report(observed: &Observed, plan: &Plan) -> StewardControlPlaneStatus {
     let verdicts = vec![
         judge("TenantControlPlaneCreated", observed.tenant.is_some(), "Created", "the control plane is asked for"),
         judge("ControlPlaneEndpointPatched", located, "Patched", "the endpoint is known"),
-        judge("Available", answers, "Answering", "the API server answers"),
+        match state {
+            Some(ControlPlaneState::Sleeping) => Verdict::fails("Available", ASLEEP, "it sleeps"),
+            _ => judge("Available", answers, "Answering", "the API server answers"),
+        },
         judge("Ready", ready, "Ready", "the control plane is as asked for"),
         match plan.paused {
             true => Verdict::holds("Paused", "Paused", "it was told to be left alone"),

@@ -6,7 +6,7 @@ use butler_api::shared::ServiceType;
 use ipnet::IpNet;
 
 use super::observed::Observed;
-use super::plan::{Plan, version};
+use super::plan::Plan;
 use crate::credentials::Roots;
 use crate::{inside, workload};
 
@@ -30,7 +30,7 @@ pub(super) fn tenant(observed: &Observed, plan: &Plan, roots: &Roots) -> Result<
     let registry = settings.and_then(|settings| settings.registry.clone());
     Ok(inside::Tenant {
         name: observed.name().to_owned(),
-        version: version(observed).ok_or_else(missing)?,
+        version: plan.way.ok_or_else(missing)?.now,
         endpoint_host: endpoint.host.clone(),
         endpoint_port: u16::try_from(endpoint.port).map_err(|_| format!("port {} is none", endpoint.port))?,
         cluster_domain: profile.cluster_domain.clone(),

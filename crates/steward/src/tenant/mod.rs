@@ -15,6 +15,7 @@ mod report;
 mod route;
 mod support;
 mod taken;
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,8 +35,10 @@ use runtime::{Applier, Failure, Key, Metrics, Next, Queue, Reconcile, Retry, Wat
 
 pub use observed::{Observed, OwnEtcd, Shared, Store};
 pub use plan::{Plan, Step, plan};
+pub(crate) use report::ASLEEP;
 pub use report::{Done, report};
 pub use taken::{Taken, secret_names};
+pub use versions::Way;
 
 use crate::credentials::content_digest;
 use crate::inside::approval::Approvers;

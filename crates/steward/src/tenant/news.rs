@@ -1,10 +1,12 @@
 //! What people are told when a control plane changes.
 
-use butler_api::shared::{Blocker, BlockerOwner};
+use butler_api::names::conditions::READY;
+use butler_api::shared::{Blocker, BlockerOwner, Condition};
 use butler_api::steward::TenantControlPlaneStatus;
 use butler_api::steward::tenant_control_plane::{CertificateReport, ControlPlaneState as State, VersionReport};
 use runtime::events::News;
 
+use super::report::{ASLEEP, PROGRESSING};
 use crate::names::MANAGER;
 
 /// What is new in `after`. What only Butler waits for is no news: it is in the status while it lasts.
@@ -26,11 +28,16 @@ pub(super) fn news(before: &TenantControlPlaneStatus, after: &TenantControlPlane
         (None, Some(State::Provisioning)) => all.push(normal("Made", "its control plane is being made".to_owned())),
         (Some(State::Upgrading), Some(State::Ready)) => {}
         (_, Some(State::Ready)) => all.push(serving()),
-        (_, Some(State::Upgrading)) => all.push(normal("Upgrading", "another version is being rolled out".to_owned())),
+        (_, Some(State::Upgrading)) => all.push(normal(
+            "Upgrading",
+            told(after, PROGRESSING).and_then(|told| told.message.clone()).unwrap_or_default(),
+        )),
         (_, Some(State::Sleeping)) => {
             all.push(normal("Asleep", "its pods are gone; data, certificates and address stay".to_owned()));
         }
         (Some(State::Sleeping), Some(State::NotReady)) => all.push(normal("Awake", "its pods come back".to_owned())),
+        (_, Some(State::NotReady))
+            if told(after, READY).is_some_and(|ready| ready.reason.as_deref() == Some(ASLEEP)) => {}
         (_, Some(State::NotReady)) => {
             all.push(News::warning(MANAGER, "NotReady", "none of its API servers answers any more"));
         }
@@ -49,6 +56,10 @@ pub(super) fn news(before: &TenantControlPlaneStatus, after: &TenantControlPlane
 
 fn version(status: &TenantControlPlaneStatus) -> VersionReport {
     status.kubernetes_resources.as_ref().and_then(|resources| resources.version.clone()).unwrap_or_default()
+}
+
+fn told<'a>(status: &'a TenantControlPlaneStatus, aspect: &str) -> Option<&'a Condition> {
+    status.conditions.iter().find(|condition| condition.type_ == aspect)
 }
 
 /// Secrets whose certificates are others than before.
@@ -98,17 +109,28 @@ mod tests {
         };
         let ready = || status("Ready", json!("v1.34.4"));
         let certificate = |sum: &str| json!({"apiServer": {"secretName": "a-apiserver", "checksum": sum}});
+        let condition = |aspect: &str, reason: &str| json!([{"type": aspect, "status": "False", "reason": reason, "message": "it is so"}]);
         let blocked = |reason: &str, owner: &str| json!([{"reason": reason, "message": "it is so", "owner": owner}]);
         for (before, after, expected) in [
             (json!({}), status("Provisioning", json!(null)), vec![("Made", "")]),
             (status("Provisioning", json!(null)), ready(), vec![("Ready", "192.0.2.1:6443")]),
             (ready(), ready(), vec![]),
-            (ready(), status("Upgrading", json!("v1.34.4")), vec![("Upgrading", "")]),
+            (
+                ready(),
+                with(status("Upgrading", json!("v1.34.4")), "conditions", condition("Progressing", "Upgrading")),
+                vec![("Upgrading", "it is so")],
+            ),
+            (
+                status("Upgrading", json!("v1.34.4")),
+                status("Upgrading", json!("v1.35.4")),
+                vec![("Upgraded", "Kubernetes v1.35.4 serves, and v1.34.4 is gone")],
+            ),
             (status("Upgrading", json!("v1.34.4")), status("Ready", json!("v1.35.4")), vec![("Upgraded", "v1.35.4")]),
             (ready(), status("Sleeping", json!("v1.34.4")), vec![("Asleep", "")]),
             (status("Sleeping", json!("v1.34.4")), status("NotReady", json!("v1.34.4")), vec![("Awake", "")]),
             (status("NotReady", json!("v1.34.4")), ready(), vec![("Ready", "")]),
             (ready(), status("NotReady", json!("v1.34.4")), vec![("NotReady", "")]),
+            (ready(), with(status("NotReady", json!("v1.34.4")), "conditions", condition("Ready", "Asleep")), vec![]),
             (ready(), status("Deleting", json!("v1.34.4")), vec![("Deleting", "")]),
             (
                 with(ready(), "certificates", certificate("1")),

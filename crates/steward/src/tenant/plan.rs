@@ -19,6 +19,7 @@ use super::endpoint::{Endpoint, endpoint};
 use super::joining::plan_joining;
 use super::leaves::{admin_secret, leaves};
 use super::observed::{Observed, Store};
+use super::versions::Way;
 use super::{deletion, inner, joining, overrides, report, support, taken};
 use crate::credentials::{Issuer, Leaf, LeafState, Root, RootState, Roots, content_digest};
 use crate::inside;
@@ -133,6 +134,8 @@ pub struct Plan {
     pub blockers: Vec<Blocker>,
     /// When something falls due by itself.
     pub next: Option<Timestamp>,
+    /// From which version to which it goes, once that is clear.
+    pub way: Option<Way>,
     /// Where it is reached, once that is known.
     pub endpoint: Option<Endpoint>,
     /// Whether all keys and certificates are as they should be.
@@ -175,15 +178,15 @@ pub fn plan(observed: &Observed) -> Plan {
     if let Some(blocker) = taken::blocker(observed.namespace(), &observed.taken) {
         return plan.wait_for(blocker);
     }
-    let version = match support::check(observed) {
-        Ok(version) => version,
+    let way = match support::check(observed) {
+        Ok(way) => way,
         Err(blockers) => return Plan { blockers, ..plan },
     };
     let Some(owner) = observed.tenant.controller_owner_ref(&()) else { return plan };
     let (namespace, name) = (observed.namespace(), observed.name());
 
     let service = workload::service(namespace, name, &owner, &observed.tenant.spec);
-    let mut plan = plan.then(Step::Service(Box::new(service)));
+    let mut plan = Plan { way: Some(way), ..plan.then(Step::Service(Box::new(service))) };
     if matches!(observed.store, Store::Own) {
         plan = plan
             .then(Step::Service(Box::new(workload::etcd_peer_service(namespace, name, &owner))))
@@ -213,7 +216,7 @@ pub fn plan(observed: &Observed) -> Plan {
         name,
         owner: &owner,
         spec: &observed.tenant.spec,
-        version,
+        version: way.now,
         platform_resources: observed.platform_resources.as_ref(),
         tolerations: &observed.tolerations,
         advertised: endpoint.advertised,
@@ -372,7 +375,7 @@ fn plan_workload(observed: &Observed, wanted: &Wanted<'_>, plan: &mut Plan) -> R
     Ok(())
 }
 
-/// What belongs into the tenant, once all its API servers are of the version that is wanted.
+/// What belongs into the tenant, once all its API servers are of the version that is to run now.
 fn plan_inside(observed: &Observed, roots: &Roots, plan: &mut Plan) {
     let wanted = inner::tenant(observed, plan, roots);
     let digest = wanted

@@ -10,6 +10,7 @@ use butler_api::steward::tenant_control_plane::{
     KubernetesResources, RouteReport, ServiceReport, StorageReport, StorageUsage, VersionReport,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kernel::version::Version;
 use runtime::{Verdict, blockers_since, conditions_since};
 
 use super::observed::{Observed, Store};
@@ -19,6 +20,12 @@ use super::{inner, overrides};
 use crate::credentials::{CONTENT, NOT_AFTER, Root};
 use crate::inside;
 use crate::names;
+
+/// Condition: something is being rolled out.
+pub(super) const PROGRESSING: &str = "Progressing";
+const UPGRADING: &str = "Upgrading";
+/// Nothing is wrong: it has no pods because somebody wants it so.
+pub(crate) const ASLEEP: &str = "Asleep";
 
 /// What came of the steps that only doing them can tell.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -83,13 +90,18 @@ pub(super) fn is_rolled_out(observed: &Observed) -> bool {
         && status.available_replicas.unwrap_or(0) == wanted
 }
 
+/// Whether nobody answers because nobody is to.
+fn is_silenced(observed: &Observed) -> bool {
+    let wanted = observed.tenant.spec.control_plane.deployment.replicas;
+    wanted == 0 && observed.deployment.is_some() && observed.available() == 0
+}
+
 fn state(observed: &Observed, plan: &Plan) -> ControlPlaneState {
     if observed.tenant.metadata.deletion_timestamp.is_some() {
         return ControlPlaneState::Deleting;
     }
-    let wanted = observed.tenant.spec.control_plane.deployment.replicas;
     let running = installed(observed);
-    if wanted == 0 && observed.deployment.is_some() && observed.pods.is_empty() {
+    if is_silenced(observed) && observed.pods.is_empty() {
         return ControlPlaneState::Sleeping;
     }
     if observed.available() == 0 {
@@ -98,11 +110,14 @@ fn state(observed: &Observed, plan: &Plan) -> ControlPlaneState {
             None => ControlPlaneState::Provisioning,
         };
     }
-    let version = super::plan::version(observed);
     // A version that was refused is not on its way.
     let rolls = plan.steps.iter().any(|step| matches!(step, Step::Deployment(_)));
+    let is_on_its_way = |running: Version| {
+        let way = plan.way.filter(|_| rolls);
+        way.is_some_and(|way| !way.is_last() || (running != way.to && !plan.rolled_out))
+    };
     match running {
-        Some(running) if rolls && Some(running) != version && !plan.rolled_out => ControlPlaneState::Upgrading,
+        Some(running) if is_on_its_way(running) => ControlPlaneState::Upgrading,
         None if !plan.rolled_out || !plan.configured => ControlPlaneState::Provisioning,
         _ => ControlPlaneState::Ready,
     }
@@ -117,29 +132,39 @@ fn verdicts(observed: &Observed, plan: &Plan, state: ControlPlaneState, blockers
         true => Verdict::holds(aspect, reason, message),
         false => blocked(aspect, otherwise),
     };
-    let available = observed.available();
+    let available = observed.available() > 0;
     let current = plan.rolled_out;
-    let ready = matches!(state, ControlPlaneState::Ready);
+    // What is inside stays as it is while nobody can look at it.
+    let configured = plan.configured || (!(current && available) && inner::configured(observed).is_some());
+    let upgrade = plan.way.filter(|_| state == ControlPlaneState::Upgrading);
     let mut verdicts = vec![
         judge("EndpointReady", plan.endpoint.is_some(), "AddressKnown", "it has an address", "its address is awaited"),
         judge("CertificatesReady", plan.certificates_ready, "Issued", "all are valid", "certificates are being issued"),
         judge("DataStoreReady", plan.store_ready, "PlaceMade", "its data has a place", "its place is being made"),
-        judge("Available", available > 0, "PodsReady", "at least one API server answers", "no API server answers yet"),
+        judge(
+            "TenantConfigured",
+            configured,
+            "Configured",
+            "what kubeadm would upload is there",
+            "the tenant is being configured",
+        ),
     ];
-    verdicts.push(judge(
-        "TenantConfigured",
-        plan.configured || (!current && inner::configured(observed).is_some()),
-        "Configured",
-        "what kubeadm would upload is there",
-        "the tenant is being configured",
-    ));
-    verdicts.push(match current {
-        true => Verdict::fails("Progressing", "RolledOut", "nothing is being changed"),
-        false => Verdict::holds("Progressing", "RollingOut", "changes are being rolled out"),
+    verdicts.push(match (upgrade, current) {
+        (Some(way), _) => Verdict::holds(PROGRESSING, UPGRADING, format!("Kubernetes goes {way}")),
+        (None, true) => Verdict::fails(PROGRESSING, "RolledOut", "nothing is being changed"),
+        (None, false) => Verdict::holds(PROGRESSING, "RollingOut", "changes are being rolled out"),
     });
-    verdicts.push(match state {
-        ControlPlaneState::Sleeping => Verdict::fails("Ready", "Sleeping", "it sleeps: scale it up to wake it"),
-        _ => judge("Ready", ready, "Ready", "it serves", "it is being made"),
+    verdicts.extend(match is_silenced(observed) && state != ControlPlaneState::Deleting {
+        true => {
+            ["Available", "Ready"].map(|aspect| Verdict::fails(aspect, ASLEEP, "it sleeps: scale it up to wake it"))
+        }
+        false => [
+            judge("Available", available, "PodsReady", "at least one API server answers", "no API server answers yet"),
+            match upgrade.filter(|_| blockers.is_empty()) {
+                Some(way) => Verdict::fails("Ready", UPGRADING, format!("it serves, and goes {way}")),
+                None => judge("Ready", state == ControlPlaneState::Ready, "Ready", "it serves", "it is being made"),
+            },
+        ],
     });
     verdicts
 }
@@ -243,11 +268,8 @@ fn resources(observed: &Observed, plan: &Plan, done: &Done, state: ControlPlaneS
     let before = observed.tenant.status.as_ref().and_then(|status| status.kubernetes_resources.as_ref());
     let known = before.and_then(|resources| resources.version.as_ref()?.version.clone());
     // Only what has answered counts as installed.
-    let answers = state == ControlPlaneState::Ready && plan.rolled_out;
-    let version = match answers {
-        true => Some(observed.tenant.spec.kubernetes.version.clone()),
-        false => known,
-    };
+    let answers = matches!(state, ControlPlaneState::Ready | ControlPlaneState::Upgrading) && plan.rolled_out;
+    let version = plan.way.filter(|_| answers).map(|way| way.now.to_string()).or(known);
     let deployment = observed.deployment.as_ref().map(|deployment| {
         let status = deployment.status.clone().unwrap_or_default();
         let selector: Vec<String> =

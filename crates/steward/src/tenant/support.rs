@@ -6,6 +6,7 @@ use kernel::version::Version;
 
 use super::observed::Observed;
 use super::plan::{butler, version};
+use super::versions::{Way, way};
 use crate::credentials::Root;
 use crate::inside;
 use crate::names;
@@ -54,8 +55,8 @@ pub(super) fn waiting(reason: &str, message: &str) -> Blocker {
     butler(reason, message.to_owned())
 }
 
-/// Checks the wishes that no schema can refuse; gives the version.
-pub(super) fn check(observed: &Observed) -> Result<Version, Vec<Blocker>> {
+/// Checks the wishes that no schema can refuse; gives the way to the version.
+pub(super) fn check(observed: &Observed) -> Result<Way, Vec<Blocker>> {
     let spec = &observed.tenant.spec;
     let mut blockers = unsupported(observed);
     blockers.extend(unpublishable(observed));
@@ -70,13 +71,15 @@ pub(super) fn check(observed: &Observed) -> Result<Version, Vec<Blocker>> {
         blockers.push(blocker("VersionUnsupported", message, BlockerOwner::User, &remedy));
     }
     blockers.extend(ports_taken(observed));
-    if let Some(installed) = installed(observed)
-        && let Err(error) = installed.upgrade_to(wanted)
-    {
-        let remedy = format!("set spec.kubernetes.version to {}, or to the next minor after it", installed);
-        blockers.push(blocker("UpgradeRefused", error.to_string(), BlockerOwner::User, &remedy));
+    match way(observed, wanted) {
+        Ok(way) if blockers.is_empty() => Ok(way),
+        Ok(_) => Err(blockers),
+        Err(error) => {
+            let remedy = "set spec.kubernetes.version to what is installed, or to something newer of the same major";
+            blockers.push(blocker("UpgradeRefused", error.to_string(), BlockerOwner::User, remedy));
+            Err(blockers)
+        }
     }
-    if blockers.is_empty() { Ok(wanted) } else { Err(blockers) }
 }
 
 /// The version that answered last.
@@ -264,9 +267,20 @@ fn troubles(pod: &Pod) -> Vec<String> {
         .map(|condition| format!("pod {name}: {}", condition.message.as_deref().unwrap_or("cannot be scheduled")))
         .into_iter()
         .collect();
-    let statuses = status.init_container_statuses.iter().flatten().chain(status.container_statuses.iter().flatten());
-    lines.extend(statuses.filter_map(|container| Some(format!("pod {name}: {}", trouble(container)?))));
+    lines.extend(containers_troubles(pod).map(|trouble| format!("pod {name}: {trouble}")));
     lines
+}
+
+/// Whether a container of a pod does not start.
+pub(super) fn has_failed(pod: &Pod) -> bool {
+    containers_troubles(pod).next().is_some()
+}
+
+fn containers_troubles(pod: &Pod) -> impl Iterator<Item = String> {
+    let statuses = pod.status.iter().flat_map(|status| {
+        status.init_container_statuses.iter().flatten().chain(status.container_statuses.iter().flatten())
+    });
+    statuses.filter_map(trouble)
 }
 
 /// Reasons of waiting that are part of every start.

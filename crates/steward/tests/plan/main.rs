@@ -110,7 +110,7 @@ fn versions_move_one_minor_at_a_time() {
     let mut world = World::new(plain());
     world.make_ready();
     for (version, reason) in
-        [("v1.36.0", "UpgradeRefused"), ("v1.33.1", "UpgradeRefused"), ("v1.99.0", "VersionUnsupported")]
+        [("v2.0.0", "VersionUnsupported"), ("v1.33.1", "UpgradeRefused"), ("v1.99.0", "VersionUnsupported")]
     {
         world.spec(|tenant| tenant.spec.kubernetes.version = version.into());
         world.settle();
@@ -123,8 +123,43 @@ fn versions_move_one_minor_at_a_time() {
     world.cluster_works();
     world.settle();
     assert_eq!(world.state(), ControlPlaneState::Ready);
-    let status = world.observed.tenant.status.clone().unwrap();
-    assert_eq!(status.kubernetes_resources.unwrap().version.unwrap().version.as_deref(), Some("v1.35.4"));
+    assert_eq!(world.installed().as_deref(), Some("v1.35.4"));
+}
+
+#[test]
+fn who_asks_for_more_before_the_first_is_there_gets_it_step_by_step() {
+    // What was asked for last, how the pods of what was asked for before fare, and by which version the minor is passed.
+    for (begun, fails, passed) in
+        [(Some("v1.35.4"), false, "v1.35.4"), (Some("v1.35.999"), true, "v1.35.0"), (None, false, "v1.35.0")]
+    {
+        let mut world = World::new(plain());
+        world.make_ready();
+        if let Some(begun) = begun {
+            world.spec(|tenant| tenant.spec.kubernetes.version = begun.into());
+            world.settle();
+            if fails {
+                world.fail();
+            }
+        }
+        world.spec(|tenant| tenant.spec.kubernetes.version = "v1.36.1".into());
+        world.settle();
+        let way = format!("Kubernetes goes from v1.34.4 over {passed} to v1.36.1");
+        let seen = |world: &World| (world.state(), world.image(), world.installed(), world.told("Progressing"));
+        let expected = |image: &str, installed: &str, told: &str| {
+            let image = format!("registry.k8s.io/kube-apiserver:{image}");
+            (ControlPlaneState::Upgrading, image, Some(installed.to_owned()), ("Upgrading".to_owned(), told.to_owned()))
+        };
+        assert_eq!(seen(&world), expected(passed, "v1.34.4", &way));
+        assert_eq!(world.told("Ready").0, if fails { "PodsFailing" } else { "PodsStarting" });
+        world.cluster_works();
+        world.settle();
+        let way = format!("Kubernetes goes from {passed} to v1.36.1");
+        assert_eq!(seen(&world), expected("v1.36.1", passed, &way));
+        world.cluster_works();
+        world.settle();
+        assert_eq!((world.state(), world.installed().as_deref()), (ControlPlaneState::Ready, Some("v1.36.1")));
+        assert_eq!(world.reasons(), Vec::<String>::new());
+    }
 }
 
 #[test]
@@ -138,6 +173,14 @@ fn sleep_keeps_everything_but_the_pods() {
         world.cluster_works();
         world.settle();
         assert_eq!(world.state(), ControlPlaneState::Sleeping);
+        assert_eq!(world.reasons(), Vec::<String>::new());
+        let asleep = ("Asleep".to_owned(), "it sleeps: scale it up to wake it".to_owned());
+        assert_eq!((world.told("Ready"), world.told("Available")), (asleep.clone(), asleep));
+        let rest = ["TenantConfigured", "Progressing", "CertificatesReady", "DataStoreReady", "EndpointReady"];
+        assert_eq!(
+            rest.map(|aspect| world.told(aspect).0),
+            ["Configured", "RolledOut", "Issued", "PlaceMade", "AddressKnown"]
+        );
         assert_eq!(world.observed.secrets, secrets);
         if let Some(members) = &world.observed.etcd.stateful_set {
             assert_eq!(members.spec.as_ref().unwrap().replicas, Some(0));
@@ -147,6 +190,33 @@ fn sleep_keeps_everything_but_the_pods() {
         world.cluster_works();
         world.settle();
         assert_eq!(world.state(), ControlPlaneState::Ready);
+    }
+}
+
+#[test]
+fn nobody_is_alarmed_while_it_falls_asleep() {
+    let mut world = World::new(plain());
+    world.make_ready();
+    let pods = world.observed.pods.clone();
+    world.spec(|tenant| tenant.spec.control_plane.deployment.replicas = 0);
+    world.settle();
+    world.cluster_works();
+    world.observed.pods = pods;
+    world.settle();
+    assert_eq!((world.state(), world.told("Ready").0.as_str()), (ControlPlaneState::NotReady, "Asleep"));
+}
+
+#[test]
+fn how_many_pods_there_are_does_not_change_what_they_are() {
+    let mut world = World::new(plain());
+    world.make_ready();
+    let template = |world: &World| world.observed.deployment.as_ref().unwrap().spec.as_ref().unwrap().template.clone();
+    let one = template(&world);
+    assert_eq!(one.spec.as_ref().unwrap().topology_spread_constraints.as_ref().unwrap().len(), 2);
+    for (replicas, has_budget) in [(0, false), (2, true), (1, false)] {
+        world.spec(|tenant| tenant.spec.control_plane.deployment.replicas = replicas);
+        world.settle();
+        assert_eq!((template(&world), world.observed.budget.is_some()), (one.clone(), has_budget), "{replicas}");
     }
 }
 

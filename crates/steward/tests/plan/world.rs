@@ -286,6 +286,38 @@ impl World {
         status.kubernetes_resources.as_ref().unwrap().version.as_ref().unwrap().status.unwrap()
     }
 
+    /// The version that answered last.
+    pub(crate) fn installed(&self) -> Option<String> {
+        let status = self.observed.tenant.status.as_ref().unwrap();
+        status.kubernetes_resources.as_ref().unwrap().version.as_ref().unwrap().version.clone()
+    }
+
+    /// What its API servers are made of.
+    pub(crate) fn image(&self) -> String {
+        let template = &self.observed.deployment.as_ref().unwrap().spec.as_ref().unwrap().template;
+        template.spec.as_ref().unwrap().containers[0].image.clone().unwrap()
+    }
+
+    /// Reason and message of a condition.
+    pub(crate) fn told(&self, aspect: &str) -> (String, String) {
+        let conditions = &self.observed.tenant.status.as_ref().unwrap().conditions;
+        let known = conditions.iter().find(|condition| condition.type_ == aspect).unwrap();
+        (known.reason.clone().unwrap(), known.message.clone().unwrap())
+    }
+
+    /// Beside those that serve there is a pod of the newest template, and its image cannot be had.
+    pub(crate) fn fail(&mut self) {
+        let pod = json!({
+            "metadata": {"name": "demo-new"},
+            "spec": {"containers": [{"name": "kube-apiserver", "image": self.image()}]},
+            "status": {"containerStatuses": [{
+                "name": "kube-apiserver", "ready": false, "restartCount": 0, "image": "", "imageID": "",
+                "state": {"waiting": {"reason": "ErrImagePull", "message": "not found"}},
+            }]},
+        });
+        self.observed.pods.push(Arc::new(serde_json::from_value(pod).unwrap()));
+    }
+
     pub(crate) fn reasons(&self) -> Vec<String> {
         let status = self.observed.tenant.status.as_ref().unwrap();
         status.blockers.iter().map(|blocker| blocker.reason.clone()).collect()

@@ -65,7 +65,7 @@ use crate::{rules, shared::DedicatedEtcd};
         priority = 1
     ),
     printcolumn(name = "Datastore", type_ = "string", json_path = ".status.storage.dataStoreName"),
-    printcolumn(name = "Waiting For", type_ = "string", json_path = ".status.blockers[0].reason", priority = 1),
+    printcolumn(name = "Waiting For", type_ = "string", json_path = ".status.blockers[0].reason"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[schemars(extend("x-kubernetes-validations" = rules::all([
