@@ -37,13 +37,15 @@ async fn a_pod_is_an_api_until_it_is_deleted() {
     let _agent = machine.embedded();
     let tenant = Tenant::new("one");
     machine.make::<Secret>(tenant.secret("pki")).await;
-    machine.make::<Pod>(tenant.pod("api", "v1.34.4", "pki", &["--colour=red"])).await;
+    machine
+        .make::<Pod>(tenant.pod("api", "v1.34.4", "pki", &["--colour=red", "--shutdown-delay-duration=5s", "--v=2"]))
+        .await;
     let pod = machine.ready("api").await;
     let status = pod.status.as_ref().unwrap();
     let at = machine.endpoint(&pod);
     assert_eq!((status.phase.as_deref(), status.host_ip.as_deref()), (Some("Running"), Some("127.0.0.1")));
-    let told = machine.told("api", "UnknownFlags").await;
-    assert_eq!(told, "flags without effect on the embedded API: --colour");
+    let told = machine.told("api", "FlagsIgnored").await;
+    assert_eq!(told, "flags without effect on the embedded API: --colour, --v");
 
     let inside = tenant.client(at).await;
     make_namespace(&inside, "x").await;

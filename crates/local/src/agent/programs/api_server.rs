@@ -33,36 +33,20 @@ const HONOURED: [&str; 11] = [
     "tls-private-key-file",
 ];
 
-/// Flags of kube-apiserver that change nothing here: what they ask for is so anyway, or has no counterpart.
-const WITHOUT_EFFECT: [&str; 41] = [
-    "admission-control-config-file",
+/// Flags of every hosted control plane that change nothing here: what they ask for is so anyway, or has no counterpart.
+const WITHOUT_EFFECT: [&str; 25] = [
     "advertise-address",
     "allow-privileged",
-    "anonymous-auth",
-    "api-audiences",
-    "audit-log-maxage",
-    "audit-log-maxbackup",
-    "audit-log-maxsize",
-    "audit-log-path",
-    "audit-policy-file",
     "authorization-mode",
-    "disable-admission-plugins",
     "egress-selector-config-file",
     "enable-admission-plugins",
-    "enable-aggregator-routing",
     "enable-bootstrap-token-auth",
-    "encryption-provider-config",
-    "endpoint-reconciler-type",
     "etcd-cafile",
     "etcd-certfile",
     "etcd-compaction-interval",
     "etcd-keyfile",
     "etcd-servers",
     "etcd-servers-overrides",
-    "event-ttl",
-    "external-hostname",
-    "feature-gates",
-    "kubelet-certificate-authority",
     "kubelet-client-certificate",
     "kubelet-client-key",
     "kubelet-preferred-address-types",
@@ -74,8 +58,8 @@ const WITHOUT_EFFECT: [&str; 41] = [
     "requestheader-extra-headers-prefix",
     "requestheader-group-headers",
     "requestheader-username-headers",
-    "runtime-config",
-    "v",
+    "shutdown-delay-duration",
+    "shutdown-send-retry-after",
 ];
 
 /// Runs APIs on the store of a plane.
@@ -98,9 +82,9 @@ impl ApiServers {
 
     async fn run(&self, launch: Launch, control: Control) -> Result<Running, String> {
         let flags = Flags::parse(launch.words.iter().map(String::as_str));
-        let unknown = unknown(&flags);
-        if !unknown.is_empty() {
-            control.warn("UnknownFlags", format!("flags without effect on the embedded API: {unknown}"));
+        let ignored = ignored(&flags);
+        if !ignored.is_empty() {
+            control.warn("FlagsIgnored", format!("flags without effect on the embedded API: {ignored}"));
         }
         let setup = Setup::of(&flags, &launch, &self.clock)?;
         let at = SocketAddr::new(launch.addresses.bound, setup.port);
@@ -180,7 +164,8 @@ fn name(flags: &Flags) -> String {
     logical_api(flags.get("etcd-prefix").unwrap_or("/registry"))
 }
 
-fn unknown(flags: &Flags) -> String {
+/// Flags that somebody added in vain.
+fn ignored(flags: &Flags) -> String {
     let known = |name: &&str| HONOURED.contains(name) || WITHOUT_EFFECT.contains(name);
     flags.names().filter(|name| !known(name)).map(|name| format!("--{name}")).collect::<Vec<_>>().join(", ")
 }
