@@ -140,7 +140,7 @@ impl<K: Addon> Reconcile for AddonController<K> {
                 }
                 _ => {}
             }
-            if observed.is_held {
+            if observed.is_held && !plan.is_unseen {
                 shared.tell(&object, &observed, &plan).await?;
             }
             shared.start(&object, &observed, &plan);

@@ -43,7 +43,7 @@ pub use placement::Placement;
 pub use plan::{Plan, Step, plan};
 pub(crate) use report::INSTALLED;
 pub use report::report;
-pub use wanted::{Source, Wanted};
+pub use wanted::{Source, Wanted, objections};
 pub use work::{labels_of, version_of};
 
 pub use catalogue::keep;

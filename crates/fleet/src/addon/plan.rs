@@ -66,6 +66,8 @@ pub struct Plan {
     pub is_installed: bool,
     /// Whether its workloads run; nothing when nobody can say.
     pub is_healthy: Option<bool>,
+    /// What was told last holds until the cluster was looked at: this process has only begun.
+    pub is_unseen: bool,
 }
 
 /// Decides.
@@ -111,7 +113,8 @@ pub fn plan(observed: &Observed) -> Plan {
             return plan;
         }
         Some(Running::Ensure(_)) => {
-            plan.phase = Some(on_its_way(observed));
+            plan.is_unseen = is_known(observed, &digest);
+            plan.phase = Some(if plan.is_unseen { before } else { on_its_way(observed) });
             return plan;
         }
         _ => {}
@@ -131,7 +134,7 @@ pub fn plan(observed: &Observed) -> Plan {
         return settled(observed, plan, installed, wanted);
     }
     // What was told of as installed is only looked at; nothing has to wait for that.
-    let is_known = observed.before.values_digest.as_ref() == Some(&digest) && observed.has_run();
+    let is_known = is_known(observed, &digest);
     if !is_known && !plan.dependencies_met {
         plan.blockers = verdict.waits;
         plan.phase = Some(if observed.own.is_there { on_its_way(observed) } else { AddonPhase::Pending });
@@ -151,6 +154,7 @@ pub fn plan(observed: &Observed) -> Plan {
         plan.step = Some(Step::Stop);
         return plan;
     }
+    plan.is_unseen = is_known && trouble.is_none();
     plan.phase = Some(if is_known { before } else { on_its_way(observed) });
     plan.step = Some(Step::Ensure(Box::new(wanted)));
     plan
@@ -160,6 +164,7 @@ pub fn plan(observed: &Observed) -> Plan {
 fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: Wanted) -> Plan {
     plan.is_installed = true;
     let Sight::Seen { state, unhealthy, release } = &observed.sight else {
+        plan.is_unseen = is_known(observed, &installed.digest);
         plan.phase =
             Some(if observed.has_run() { observed.before.phase } else { None }.unwrap_or(on_its_way(observed)));
         plan.blockers.push(waiting("HealthUnknown", "its objects are not seen yet", Vec::new()));
@@ -213,6 +218,11 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
         Others::Changed(what) => taken_over(observed, &mut plan, what, wanted),
     }
     plan
+}
+
+/// Whether this was told of as installed.
+fn is_known(observed: &Observed, digest: &str) -> bool {
+    observed.has_run() && observed.before.values_digest.as_deref() == Some(digest)
 }
 
 /// What to do next for an addon that is to go.

@@ -314,6 +314,44 @@ fn what_others_do_with_helm_is_seen() {
 }
 
 #[test]
+fn what_was_told_holds_until_a_new_process_has_looked() {
+    let digest = plan(&observed(json!({}))).wanted.unwrap().digest(None);
+    let release = json!({"name": "l", "namespace": "l", "version": "1.0.0", "revision": 1});
+    let told_of = |phase: &str| json!({"phase": phase, "helmRelease": release, "valuesDigest": digest});
+    let unseen =
+        |observed: &Observed| format!("{}{}", told(observed), if plan(observed).is_unseen { " unseen" } else { "" });
+    for (phase, expected) in [("Installed", "Installed"), ("Degraded", "Degraded")] {
+        let mut begun = observed(told_of(phase));
+        assert_eq!(unseen(&begun), format!("{expected} ensure unseen"));
+        begun.progress.running = Some(Running::Ensure(digest.clone()));
+        assert_eq!(unseen(&begun), format!("{expected} nothing unseen"));
+        assert_eq!(unseen(&installed(told_of(phase), Sight::None)), format!("{expected} nothing HealthUnknown unseen"));
+    }
+    assert_eq!(unseen(&installed(told_of("Installed"), seen(1, &[]))), "Installed repair");
+    // What was not told as installed, or is another, has begun.
+    assert_eq!(unseen(&observed(told_of("Upgrading"))), "Upgrading ensure");
+    let mut other = observed(told_of("Installed"));
+    other.ask.version = Some("2.0.0".into());
+    assert_eq!(unseen(&other), "Upgrading ensure");
+}
+
+#[test]
+fn what_differed_is_told_until_it_was_compared_again() {
+    let digest = plan(&observed(json!({}))).wanted.unwrap().digest(None);
+    let drifted = json!([{"reason": "Drifted", "message": "1 of its objects differ from what was applied"}]);
+    let before = |digest: &str| json!({"phase": "Installed", "helmRelease": {"name": "l"}, "valuesDigest": digest, "blockers": drifted});
+    for (before, policy, expected) in [
+        (before(&digest), DriftPolicy::Report, "Installed compare Drifted"),
+        (before(&digest), DriftPolicy::Repair, "Installed repair"),
+        (before("other"), DriftPolicy::Report, "Installed compare"),
+    ] {
+        let mut observed = installed(before, seen(7, &[]));
+        observed.ask.drift_policy = Some(policy);
+        assert_eq!(told(&observed), expected);
+    }
+}
+
+#[test]
 fn what_cannot_be_compared_is_not_taken_for_clean() {
     for (second, expected, again) in
         [(999, "Installed nothing HookFailed", Some(1)), (990, "Installed repair HookFailed", None)]

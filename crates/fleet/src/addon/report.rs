@@ -33,6 +33,7 @@ pub fn report(observed: &Observed, plan: &Plan) -> AddonInstallStatus {
     let begun = || plan.wanted.as_ref().filter(|_| tries).map(|wanted| wanted.placement.begun());
     let release = installed.map(|installed| installed.release.clone()).or_else(|| before.helm_release.clone());
     let release = release.or_else(begun).filter(|_| !observed.progress.is_removed);
+    let message = message(phase, plan, release.as_ref());
     let failures = observed.progress.trouble.as_ref().map(|trouble| trouble.failures);
     AddonInstallStatus {
         phase: Some(phase),
@@ -40,13 +41,13 @@ pub fn report(observed: &Observed, plan: &Plan) -> AddonInstallStatus {
         installed_version: release.as_ref().and_then(|release| release.version.clone()),
         last_attempted_version: attempted.or_else(|| before.last_attempted_version.clone()),
         values_digest: installed.map(|installed| installed.digest.clone()).or_else(|| before.values_digest.clone()),
-        message: Some(message(phase, plan, release.as_ref())),
+        message: Some(message.clone()),
         helm_release: release,
         drift: drift(observed),
         failures: failures.filter(|_| phase == AddonPhase::Failed || phase == AddonPhase::Uninstalling),
         conditions: conditions_since(
             &before.conditions,
-            verdicts(observed, plan, phase),
+            verdicts(observed, plan, phase, &message),
             observed.generation,
             observed.now,
         ),
@@ -88,10 +89,10 @@ fn drift(observed: &Observed) -> Option<DriftStatus> {
     Some(status).filter(|status| *status != DriftStatus::default())
 }
 
-fn verdicts(observed: &Observed, plan: &Plan, phase: AddonPhase) -> Vec<Verdict> {
+fn verdicts(observed: &Observed, plan: &Plan, phase: AddonPhase, otherwise: &str) -> Vec<Verdict> {
     let because = |fallback: &'static str| match plan.blockers.first() {
         Some(Blocker { reason, message, .. }) => (reason.clone(), message.clone()),
-        None => (fallback.to_owned(), String::new()),
+        None => (fallback.to_owned(), otherwise.to_owned()),
     };
     let answers = observed.ground.exists && observed.ground.answers;
     let judge = |aspect: &'static str, holds: Option<bool>, good: &str, bad: &'static str| match holds {

@@ -116,6 +116,12 @@ fn at_home(reference: &SecretRef) -> Key {
     Key::new(reference.namespace.as_deref().unwrap_or(SYSTEM_NAMESPACE), reference.name.clone())
 }
 
+/// What the catalogue has against what is asked for, on whatever cluster.
+pub fn objections(ask: &Ask, definition: &AddonDefinition) -> Vec<Blocker> {
+    let target = For { object: &Key::cluster(""), kubernetes: None, butlers_values: &[] };
+    wanted(ask, Some(definition), &target).err().unwrap_or_default()
+}
+
 /// Fills the gaps, or says what is wrong and who can put it right.
 pub(crate) fn wanted(
     ask: &Ask,

@@ -1,5 +1,6 @@
 //! Addons on a tenant cluster, as a team asks for them.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -7,9 +8,11 @@ use butler_api::butler::addon_install::AddonPhase;
 use butler_api::butler::{ButlerConfig, Team, TenantAddon};
 use butler_api::shared::ConditionStatus;
 use fleet::addon::{AddonController, Settings};
+use futures::StreamExt as _;
 use helm::action::{Actions, Options};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use kube::Api;
+use kube::api::{ListParams, WatchEvent, WatchParams};
 use runtime::Ways;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
@@ -84,6 +87,36 @@ async fn a_cluster_that_moved_is_found_by_its_new_kubeconfig() {
     // Whoever still looked at the old address would not see it.
     patch(&maps, "paint", json!({"data": {"colour": "grey"}})).await;
     until(&maps, "paint", "blue again", |map| colour(map) == Some("blue")).await;
+}
+
+#[tokio::test]
+async fn another_process_tells_nothing_while_nothing_has_changed() {
+    let mut world = World::new().await;
+    let tenant = Tenant::new(&world, world.plane()).await;
+    let (files, addons, maps) = painted(&mut world, &tenant).await;
+    let told = until(&addons, "walls", "at rest", |addon| {
+        let conditions = addon.status.iter().flat_map(|status| &status.conditions);
+        conditions.into_iter().filter(|known| known.status == ConditionStatus::True).count() == 6
+    })
+    .await;
+    world.stop();
+    let since = told.metadata.resource_version.unwrap();
+    let mut changes = addons.watch(&WatchParams::default(), &since).await.unwrap().boxed();
+    start(&mut world, &files.path().join("cache"));
+    // That this is put right is the first that is told: whoever puts it right has looked before.
+    patch(&maps, "paint", json!({"data": {"colour": "grey"}})).await;
+    let Some(Ok(WatchEvent::Modified(next))) = changes.next().await else { panic!("it was not changed") };
+    let drift = next.status.unwrap().drift.unwrap_or_default();
+    assert!(drift.last_repaired.is_some(), "{drift:?}");
+    let events: Api<Event> = world.within(TEAM);
+    let reasons = || async {
+        let all = events.list(&ListParams::default()).await.unwrap().items;
+        all.into_iter().filter_map(|event| event.reason).collect::<BTreeSet<_>>()
+    };
+    while !reasons().await.contains("Repaired") {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(reasons().await, ["Installed", "Installing", "Repaired"].map(str::to_owned).into());
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use butler_api::shared::{Blocker, BlockerOwner};
 use helm::release::Status;
 use jiff::Timestamp;
 
-use super::{Plan, Step, left, on_its_way};
+use super::{Plan, Step, is_known, left, on_its_way};
 use crate::addon::observed::{Installed, Observed, Revision};
 use crate::addon::wanted::Wanted;
 use crate::blockers::{blocker, waiting};
@@ -81,20 +81,8 @@ pub(super) fn compare(observed: &Observed, plan: &mut Plan, state: u64, wanted: 
     }
     contested(observed, plan);
     let compared = observed.progress.compared.as_ref();
-    if let Some(compared) = compared
-        && !compared.differing.is_empty()
-        && wanted.drift == DriftPolicy::Report
-    {
-        let count = compared.differing.len();
-        plan.blockers.push(Blocker {
-            evidence: compared.differing.iter().take(5).cloned().collect(),
-            ..blocker(
-                DRIFTED,
-                format!("{count} of its objects differ from what was applied"),
-                BlockerOwner::User,
-                "put them back, or set spec.driftPolicy to Repair",
-            )
-        });
+    if wanted.drift == DriftPolicy::Report {
+        plan.blockers.extend(drifted(observed, &wanted));
     }
     if let Some(trouble) = &observed.progress.incomparable {
         plan.blockers.push(trouble.blocker.clone());
@@ -113,6 +101,24 @@ pub(super) fn compare(observed: &Observed, plan: &mut Plan, state: u64, wanted: 
     }
     let repairs = wanted.drift == DriftPolicy::Repair;
     plan.step = Some(Step::Compare(Box::new(wanted), repairs));
+}
+
+/// What differs from what was applied; until somebody has looked, what was told of it.
+fn drifted(observed: &Observed, wanted: &Wanted) -> Option<Blocker> {
+    let Some(compared) = &observed.progress.compared else {
+        let told = || observed.before.blockers.iter().find(|told| told.reason == DRIFTED).cloned();
+        return is_known(observed, &wanted.digest(observed.retry.as_deref())).then(told).flatten();
+    };
+    let count = compared.differing.len();
+    (count > 0).then(|| Blocker {
+        evidence: compared.differing.iter().take(5).cloned().collect(),
+        ..blocker(
+            DRIFTED,
+            format!("{count} of its objects differ from what was applied"),
+            BlockerOwner::User,
+            "put them back, or set spec.driftPolicy to Repair",
+        )
+    })
 }
 
 /// Tells of somebody who changes things as often as they are put right.
