@@ -6,6 +6,7 @@ use kube::core::DynamicObject;
 use serde_json::{Map, Value, json};
 
 use super::Named;
+use super::check::check;
 use super::found::{Found, Ground, find};
 use super::given::Given;
 use super::reach::history;
@@ -105,8 +106,10 @@ impl Install {
         }
         let mut object = DynamicObject::new(self.name.as_deref().unwrap_or(&name), &kind).data(json!({"spec": spec}));
         object.metadata.namespace = namespace.clone();
+        let asked = Found { ground, object };
+        check(session, &asked).await?;
         let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        let object = ground.api(session, namespace.as_deref()).create(&params, &object).await?;
+        let object = ground.api(session, namespace.as_deref()).create(&params, &asked.object).await?;
         done(session, Found { ground, object }, "asked for", &self.patience).await
     }
 }
@@ -161,6 +164,12 @@ async fn write(
     word: &str,
     patience: &Patience,
 ) -> Outcome {
+    let mut asked = found.clone();
+    asked.object.data["spec"]["values"] = json!(values);
+    if let Some(version) = version {
+        asked.object.data["spec"]["version"] = json!(version);
+    }
+    check(session, &asked).await?;
     // Merging would keep values that are to go.
     let mut operations = vec![json!({"op": "add", "path": "/spec/values", "value": values})];
     operations.extend(version.map(|version| json!({"op": "add", "path": "/spec/version", "value": version})));

@@ -2,6 +2,7 @@
 
 use butler_api::butler::addon_install::AddonInstallStatus;
 use butler_api::butler::{ManagementAddon, TenantAddon};
+use fleet::addon::{Addon, Ask};
 use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject};
 use kube::{Api, ResourceExt};
@@ -82,6 +83,15 @@ impl Found {
     /// The values over the catalogue's.
     pub(crate) fn values(&self) -> Map<String, Value> {
         self.object.data.pointer("/spec/values").and_then(Value::as_object).cloned().unwrap_or_default()
+    }
+
+    /// What it asks for.
+    pub(crate) fn ask(&self) -> Outcome<Ask> {
+        let object = serde_json::to_value(&self.object)?;
+        Ok(match self.ground {
+            Ground::Tenants => serde_json::from_value::<TenantAddon>(object)?.ask(),
+            Ground::Management => serde_json::from_value::<ManagementAddon>(object)?.ask(),
+        })
     }
 
     pub(crate) fn status(&self) -> Outcome<AddonInstallStatus> {

@@ -2,6 +2,7 @@
 
 mod catalog;
 mod change;
+mod check;
 mod diff;
 mod found;
 mod given;

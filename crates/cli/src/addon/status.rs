@@ -45,8 +45,9 @@ impl Status {
 fn details(found: &Found, status: &AddonInstallStatus) -> String {
     let mut text = format!("\n{}\n", plain(status.message.as_deref().unwrap_or("nothing is known of it yet")));
     for condition in &status.conditions {
-        let told = plain(condition.message.as_deref().unwrap_or_default());
-        text += &format!("  {}: {} ({told})\n", condition.type_, condition.status);
+        let told = [&condition.message, &condition.reason].into_iter().flatten().find(|told| !told.is_empty());
+        let told = told.map(|told| format!(" ({})", plain(told))).unwrap_or_default();
+        text += &format!("  {}: {}{told}\n", condition.type_, condition.status);
     }
     if let Some(drift) = &status.drift {
         for object in &drift.objects {

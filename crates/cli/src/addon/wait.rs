@@ -92,7 +92,10 @@ fn judge(goal: Goal, addon: Option<(&AddonInstallStatus, Option<i64>)>) -> Verdi
 
 fn line(status: &AddonInstallStatus) -> String {
     let phase = status.phase.map_or("Pending", AddonPhase::as_str);
-    format!("{phase}: {}", plain(status.message.as_deref().unwrap_or_default()))
+    match status.message.as_deref().filter(|message| !message.is_empty()) {
+        Some(message) => format!("{phase}: {}", plain(message)),
+        None => phase.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use helm::action::{Actions, Options};
 use helm::chart::{Chart, File};
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
-use kube::api::{Patch, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
 
 use crate::plane::{Plane, failed};
@@ -23,7 +23,10 @@ async fn with_catalogue() -> Plane {
             "displayName": "Longhorn", "description": "Volumes.", "category": "storage", "dependsOn": ["cilium"],
             "chart": {"repository": "https://charts.longhorn.io", "name": "longhorn", "defaultVersion": "1.7.2"},
             "defaults": {"values": {"ui": {"replicas": 2}}},
-            "configurableValues": [{"path": "ui.replicas", "type": "integer", "description": "Copies of the UI."}],
+            "configurableValues": [
+                {"path": "ui.replicas", "type": "integer", "description": "Copies of the UI."},
+                {"path": "extra", "type": "boolean"}, {"path": "own", "type": "integer"},
+            ],
         },
     });
     plane.make::<AddonDefinition>(definition, None).await;
@@ -65,6 +68,45 @@ async fn an_addon_is_asked_for_changed_and_removed() {
     assert!(addons(&plane).get_opt("my-cluster-longhorn").await.unwrap().is_none());
     let missing = plane.run("addon status longhorn -c my-cluster").await;
     assert_eq!(missing.code, 3, "{missing:?}");
+}
+
+#[tokio::test]
+async fn what_the_catalogue_does_not_have_is_refused_at_once() {
+    let plane = with_catalogue().await;
+    plane.done("addon install longhorn -c my-cluster").await;
+    let offered = json!({"spec": {"chart": {"availableVersions": ["1.7.3"]}}});
+    let definitions: Api<AddonDefinition> = Api::all(plane.client.clone());
+    definitions.patch("longhorn", &PatchParams::default(), &Patch::Merge(offered)).await.unwrap();
+    let versions = "longhorn is not offered in version 9.9.9\n  set spec.version to one of 1.7.2, 1.7.3";
+    let values = "values.colour cannot be set: this addon takes ui.replicas, extra, own\n  correct spec.values";
+    for (command, code, told) in [
+        (
+            "addon install nosuch -c my-cluster",
+            3,
+            "the catalogue has no addon \"nosuch\"; `butlerctl addon catalog` lists what it has",
+        ),
+        ("addon install longhorn -c my-cluster --name other --version 9.9.9", 6, versions),
+        ("addon upgrade longhorn -c my-cluster --version 9.9.9", 6, versions),
+        ("addon upgrade longhorn -c my-cluster --set colour=red", 6, values),
+    ] {
+        assert_eq!(plane.run(command).await, failed(code, told), "{command}");
+    }
+    let names: Vec<_> =
+        addons(&plane).list(&ListParams::default()).await.unwrap().iter().map(kube::ResourceExt::name_any).collect();
+    assert_eq!(names, ["my-cluster-longhorn"]);
+}
+
+#[tokio::test]
+async fn a_status_without_words_is_shown_without() {
+    let plane = with_catalogue().await;
+    plane.done("addon install longhorn -c my-cluster").await;
+    let conditions = json!([
+        {"type": "Installed", "status": "False", "reason": "NotInstalled", "message": ""}, {"type": "Healthy", "status": "Unknown"},
+    ]);
+    let patch = Patch::Merge(json!({"status": {"phase": "Pending", "conditions": conditions}}));
+    addons(&plane).patch_status("my-cluster-longhorn", &PatchParams::default(), &patch).await.unwrap();
+    let told = plane.done("addon status my-cluster-longhorn").await;
+    assert!(told.contains("\n  Installed: False (NotInstalled)\n  Healthy: Unknown\n"), "{told}");
 }
 
 #[tokio::test]
