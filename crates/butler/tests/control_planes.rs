@@ -218,12 +218,19 @@ async fn a_control_plane_lives_sleeps_moves_on_and_goes_without_a_trace() {
     assert_eq!(address(&awake), address(&one));
     assert!(has_namespace(&Box::pin(platform.tenant("one")).await, "kept").await);
 
-    // One version on.
-    Box::pin(platform.patch("one", json!({"spec": {"kubernetes": {"version": "v1.35.4"}}}))).await;
+    // Two versions on: nobody has to wait for the first.
+    for version in ["v1.35.4", "v1.36.1"] {
+        Box::pin(platform.patch("one", json!({"spec": {"kubernetes": {"version": version}}}))).await;
+    }
     Box::pin(platform.ready("one")).await;
     let tenant = Box::pin(platform.tenant("one")).await;
-    assert_eq!(tenant.apiserver_version().await.unwrap().git_version, "v1.35.4");
+    assert_eq!(tenant.apiserver_version().await.unwrap().git_version, "v1.36.1");
     assert!(has_namespace(&tenant, "kept").await);
+
+    // All of that was wanted.
+    let events = Api::<Event>::all(platform.client.clone()).list(&ListParams::default()).await.unwrap();
+    let warned: Vec<_> = events.items.iter().filter(|event| event.type_.as_deref() == Some("Warning")).collect();
+    assert!(warned.is_empty(), "{warned:#?}");
 
     Box::pin(platform.delete("one")).await;
     Box::pin(platform.nothing_remains("one")).await;
@@ -357,6 +364,40 @@ async fn what_belongs_to_others_is_left_to_them() {
     services.delete("demo", &DeleteParams::default()).await.unwrap();
     platform.secrets.delete("demo-apiserver", &DeleteParams::default()).await.unwrap();
     Box::pin(platform.ready("demo")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn examples_are_taken_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let _butler = Butler::up(folder.path());
+    let client = client(folder.path()).await;
+    let apply = async |object: &Value, dry_run: bool| {
+        let object: DynamicObject = serde_json::from_value(object.clone()).unwrap();
+        let kind = GroupVersionKind::try_from(object.types.as_ref().unwrap()).unwrap();
+        let (resource, _) = kube::discovery::pinned_kind(&client, &kind).await.unwrap();
+        let api: Api<DynamicObject> = match &object.metadata.namespace {
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+            None => Api::all_with(client.clone(), &resource),
+        };
+        let params = PatchParams { dry_run, ..PatchParams::apply("test").force() };
+        api.patch(&object.name_any(), &params, &Patch::Apply(&object)).await
+    };
+    for name in ["butler-system", "team-a"] {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        Box::pin(apply(&namespace, false)).await.unwrap();
+    }
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for file in std::fs::read_dir(examples).unwrap() {
+        let file = file.unwrap().path();
+        for object in kernel::yaml::values(&std::fs::read_to_string(&file).unwrap()).unwrap() {
+            let taken = Box::pin(apply(&object, !file.ends_with("steward.yaml"))).await;
+            assert!(taken.is_ok(), "{} {}: {}", file.display(), object["kind"], taken.unwrap_err());
+        }
+    }
+    let platform = Platform { planes: Api::namespaced(client.clone(), "team-a"), ..Platform::on(folder.path()).await };
+    for name in ["tenant-1", "tenant-2"] {
+        Box::pin(platform.ready(name)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
