@@ -55,8 +55,16 @@ async fn a_cluster_is_made_scaled_upgraded_and_removed() {
     platform.patch("my-cluster", json!({"spec": {"workers": {"replicas": 2}}})).await;
     platform.ready("my-cluster", 2).await;
 
-    platform.patch("my-cluster", json!({"spec": {"kubernetesVersion": "v1.31.0"}})).await;
-    platform.until("my-cluster", |c| c.status.as_ref().unwrap().phase == Some(ClusterPhase::Updating)).await;
+    // Whoever wants the one after the next need not wait for the next.
+    for version in ["v1.31.0", "v1.32.0"] {
+        platform.patch("my-cluster", json!({"spec": {"kubernetesVersion": version}})).await;
+    }
+    let updating = |cluster: &TenantCluster| {
+        let status = cluster.status.as_ref().unwrap();
+        let ready = status.conditions.iter().find(|known| known.type_ == "Ready").unwrap();
+        status.phase == Some(ClusterPhase::Updating) && ready.reason.as_deref() == Some("Updating")
+    };
+    platform.until("my-cluster", updating).await;
     platform.ready("my-cluster", 2).await;
     let versions = platform.nodes("my-cluster").await;
     let fresh = versions.iter().filter(|node| {
@@ -64,12 +72,12 @@ async fn a_cluster_is_made_scaled_upgraded_and_removed() {
     });
     for node in fresh {
         let version = node.status.as_ref().unwrap().node_info.as_ref().unwrap().kubelet_version.clone();
-        assert_eq!(version, "v1.31.0");
+        assert_eq!(version, "v1.32.0");
     }
     // Two minors at once are refused, with the way to go.
-    let skip = Patch::Merge(json!({"spec": {"kubernetesVersion": "v1.33.0"}}));
+    let skip = Patch::Merge(json!({"spec": {"kubernetesVersion": "v1.34.0"}}));
     let refused = platform.clusters.patch("my-cluster", &PatchParams::default(), &skip).await.unwrap_err();
-    assert!(refused.to_string().contains("v1.32"), "{refused}");
+    assert!(refused.to_string().contains("v1.33"), "{refused}");
 
     let uid = platform.clusters.get("my-cluster").await.unwrap().uid().unwrap();
     platform.clusters.delete("my-cluster", &DeleteParams::default()).await.unwrap();

@@ -101,7 +101,7 @@ async fn another_process_tells_nothing_while_nothing_has_changed() {
     .await;
     world.stop();
     let since = told.metadata.resource_version.unwrap();
-    let mut changes = addons.watch(&WatchParams::default(), &since).await.unwrap().boxed();
+    let mut changes = addons.watch(&WatchParams::default().disable_bookmarks(), &since).await.unwrap().boxed();
     start(&mut world, &files.path().join("cache"));
     // That this is put right is the first that is told: whoever puts it right has looked before.
     patch(&maps, "paint", json!({"data": {"colour": "grey"}})).await;
