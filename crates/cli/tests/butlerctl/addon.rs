@@ -127,7 +127,7 @@ async fn what_an_addon_waits_for_is_shown() {
     for part in ["It waits: VersionNotFound: no such version", "  - there is 1.7.2", "  User: choose another"] {
         assert!(told.contains(part), "{told}");
     }
-    let waited = plane.run("addon upgrade my-cluster-longhorn --set a=1 --wait --timeout 1s").await;
+    let waited = plane.run("addon upgrade my-cluster-longhorn --set own=1 --wait --timeout 1s").await;
     assert_eq!(waited.code, 4, "{waited:?}");
 }
 
