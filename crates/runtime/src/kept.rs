@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Who is not read between two rounds is packed.
-pub(crate) const ROUND: Duration = Duration::from_secs(30);
+pub(crate) const ROUND: Duration = Duration::from_secs(10);
 /// An object that serves as a model is gone through for every other that is packed.
 const LONGEST_MODEL: usize = 32 * 1024;
 
