@@ -10,6 +10,7 @@ use butler_api::butler::tenant_cluster::{ClusterPhase, ManagementMode};
 use butler_api::butler::{AddonDefinition, ButlerConfig, Team, TenantCluster};
 use butler_api::names::{BUTLER_CONFIG, annotations, conditions};
 use butler_api::shared::{BlockerOwner, ConditionStatus};
+use capi::core::Cluster;
 use helm::source::{Limits, Mirror, Sources};
 use k8s_openapi::api::core::v1::Secret;
 use kernel::quantity::Quantity;
@@ -71,6 +72,7 @@ struct Shared<K: Addon> {
     clusters: Watched<TenantCluster>,
     teams: Watched<Team>,
     configs: Watched<ButlerConfig>,
+    capi: Watched<Cluster>,
     secrets: Watched<Secret>,
     memory: Memory,
     targets: Targets,
@@ -99,6 +101,7 @@ impl<K: Addon> AddonController<K> {
             clusters: watches.of(),
             teams: watches.of(),
             configs: watches.of(),
+            capi: watches.of(),
             secrets: watches.of(),
             memory: Memory::default(),
             turns: Turns::new(AT_WORK, OF_ONE_TEAM),
@@ -246,11 +249,15 @@ impl<K: Addon> Shared<K> {
             }
             _ => None,
         };
+        let capi = self.capi.get(&Key::new(names::internals(&cluster), &key.name));
+        let is_void = capi.is_some_and(|capi| !capi.is_control_plane_initialized());
         let version = status.observed_state.as_ref().and_then(|state| state.kubernetes_version.clone());
         Ground {
             exists: true,
             // One that goes says that nothing of it is ready, and answers for a while.
-            answers: self.kubeconfig(&cluster).is_some() && (is_leaving || holds(conditions::CONTROL_PLANE_READY)),
+            answers: self.kubeconfig(&cluster).is_some()
+                && (holds(conditions::CONTROL_PLANE_READY) || (is_leaving && !is_void)),
+            is_void,
             has_nodes: status.worker_nodes_desired != Some(0)
                 && matches!(
                     status.phase,
