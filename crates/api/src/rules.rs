@@ -137,8 +137,9 @@ pub fn network(field: &str) -> Rules {
     let has_address = Rule {
         rule: format!("!isCIDR(self) || cidr(self) == {whole}"),
         message: format!("{field} must be a network, without bits after its prefix"),
+        // Put together by format, as the length of what + makes of a network cannot be foreseen.
         message_expression: Some(format!(
-            "'{field} must be a network, without bits after its prefix: write ' + string({whole})"
+            "'%s must be a network, without bits after its prefix: write %s'.format(['{field}', string({whole})])"
         )),
     };
     all([cidr(field), vec![has_address]])
