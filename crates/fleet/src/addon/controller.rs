@@ -10,7 +10,6 @@ use butler_api::butler::tenant_cluster::{ClusterPhase, ManagementMode};
 use butler_api::butler::{AddonDefinition, ButlerConfig, Team, TenantCluster};
 use butler_api::names::{BUTLER_CONFIG, annotations, conditions};
 use butler_api::shared::{BlockerOwner, ConditionStatus};
-use capi::core::Cluster;
 use helm::source::{Limits, Mirror, Sources};
 use k8s_openapi::api::core::v1::Secret;
 use kernel::quantity::Quantity;
@@ -72,7 +71,6 @@ struct Shared<K: Addon> {
     clusters: Watched<TenantCluster>,
     teams: Watched<Team>,
     configs: Watched<ButlerConfig>,
-    capi: Watched<Cluster>,
     secrets: Watched<Secret>,
     memory: Memory,
     targets: Targets,
@@ -101,7 +99,6 @@ impl<K: Addon> AddonController<K> {
             clusters: watches.of(),
             teams: watches.of(),
             configs: watches.of(),
-            capi: watches.of(),
             secrets: watches.of(),
             memory: Memory::default(),
             turns: Turns::new(AT_WORK, OF_ONE_TEAM),
@@ -249,9 +246,8 @@ impl<K: Addon> Shared<K> {
             }
             _ => None,
         };
-        let capi = self.capi.get(&Key::new(names::internals(&cluster), &key.name));
-        let is_void = capi.is_some_and(|capi| !capi.is_control_plane_initialized());
         let version = status.observed_state.as_ref().and_then(|state| state.kubernetes_version.clone());
+        let is_void = version.is_none() && status.ready_since.is_none();
         Ground {
             exists: true,
             // One that goes says that nothing of it is ready, and answers for a while.
