@@ -137,6 +137,20 @@ pub fn cidr(field: &str) -> Rules {
     rule("isCIDR(self)", format!("{field} must be a CIDR, for example 10.244.0.0/16"))
 }
 
+/// A network without an address in it: `10.244.1.0/16` is a slip for `10.244.0.0/16`, or for `10.244.1.0/24`.
+pub fn network(field: &str) -> Rules {
+    let whole = "cidr(self).masked()";
+    let has_address = Rule {
+        rule: format!("!isCIDR(self) || cidr(self) == {whole}"),
+        message: format!("{field} must be a network, without bits after its prefix"),
+        // Put together by format, as the length of what + makes of a network cannot be foreseen.
+        message_expression: Some(format!(
+            "'%s must be a network, without bits after its prefix: write %s'.format(['{field}', string({whole})])"
+        )),
+    };
+    all([cidr(field), vec![has_address]])
+}
+
 /// An IPv4 network.
 pub fn ipv4_cidr(field: &str) -> Rules {
     rule(

@@ -1,6 +1,7 @@
 //! `butler up`.
 
 use std::fs::OpenOptions;
+use std::io::IsTerminal;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -241,7 +242,8 @@ fn start_logging() {
     // A machine that joins looks for its cluster before it trusts anybody, and the client would warn of it each time.
     let filter = tracing_subscriber::EnvFilter::try_from_env("BUTLER_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,kube_client::client::tls=error"));
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let _ = logs.with_ansi(std::io::stderr().is_terminal()).try_init();
 }
 
 /// Resolves when the process is asked to stop.

@@ -25,6 +25,7 @@ mod session;
 mod table;
 mod version;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -63,5 +64,5 @@ fn start_logging(verbose: u8) {
         _ => "cli=debug,kube=debug,kube_client=debug",
     };
     let logs = tracing_subscriber::fmt().with_env_filter(EnvFilter::new(filter)).with_writer(std::io::stderr);
-    logs.without_time().with_target(false).init();
+    logs.with_ansi(std::io::stderr().is_terminal()).without_time().with_target(false).init();
 }

@@ -1,6 +1,7 @@
 //! The durable log: revision to change, in one redb file.
 
-use std::fs::OpenOptions;
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -9,7 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use redb::backends::{FileBackend, InMemoryBackend};
-use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition};
+use redb::{
+    Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageBackend, StorageError, TableDefinition,
+};
 
 use crate::error::{OpenError, StoreError};
 use crate::record::{Document, Record};
@@ -23,6 +26,22 @@ const KNOWN_FORMAT: u64 = 1;
 
 /// Pages redb may keep in memory. Current objects live in collections already; this only serves history and commits.
 const CACHE_BYTES: usize = 1 << 20;
+
+/// A file below this size is not worth being made smaller.
+const WORTH_SHRINKING: u64 = 16 << 20;
+
+/// So many times the size of what is in it a file may have. Pages are given out in powers of two, and written anew before
+/// they are free again.
+const SPACIOUS: u64 = 4;
+
+/// What is in a log.
+#[derive(Default)]
+pub(crate) struct Contents {
+    /// Changes that a later one made obsolete.
+    pub(crate) superseded: HashSet<u64>,
+    /// The size of all of it.
+    bytes: u64,
+}
 
 pub(crate) struct Log {
     database: Database,
@@ -54,8 +73,27 @@ impl Log {
             _ => {}
         }
         let made = Self::create(&partial)?;
-        std::fs::rename(&partial, path).map_err(io)?;
+        put_in_place(&partial, path).map_err(io)?;
         Ok(made)
+    }
+
+    /// A log that takes no more room than it needs: this one, or a copy in its place if most of its file is free. A crash
+    /// leaves the one or the other.
+    pub(crate) fn shrunk(self, path: &Path, contents: &Contents) -> Result<Self, OpenError> {
+        let length = self.file.as_ref().and_then(|file| file.len().ok()).unwrap_or_default();
+        if length < WORTH_SHRINKING || length / SPACIOUS < contents.bytes {
+            return Ok(self);
+        }
+        let partial = path.with_extension("new");
+        let _ = std::fs::remove_file(&partial);
+        let copied = Self::create(&partial).ok().filter(|copy| self.copy_into(copy).is_ok());
+        let Some(copy) = copied else {
+            // There may be no room for it. The file is large, but sound.
+            let _ = std::fs::remove_file(&partial);
+            return Ok(self);
+        };
+        put_in_place(&partial, path).map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+        Ok(copy)
     }
 
     /// Makes a new log in a file that is not there yet.
@@ -170,6 +208,19 @@ impl Log {
         Ok(())
     }
 
+    /// Looks at everything in it.
+    pub(crate) fn contents(&self) -> Result<Contents, StoreError> {
+        let mut contents = Contents::default();
+        self.scan(0, u64::MAX, |_, record| {
+            contents.bytes += record.size() as u64;
+            if record.previous != 0 {
+                contents.superseded.insert(record.previous);
+            }
+            true
+        })?;
+        Ok(contents)
+    }
+
     /// The document written at `revision`, if it is still kept.
     pub(crate) fn document(&self, revision: u64) -> Result<Option<Document>, StoreError> {
         let read = self.database.begin_read().map_err(StoreError::engine)?;
@@ -233,6 +284,13 @@ impl Log {
         }
         write.commit().map_err(StoreError::engine)
     }
+}
+
+/// Gives a finished file its name. What is written to it from now on must not be lost with the name.
+fn put_in_place(partial: &Path, path: &Path) -> io::Result<()> {
+    std::fs::rename(partial, path)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
 }
 
 enum Prepare {

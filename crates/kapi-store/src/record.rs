@@ -98,9 +98,14 @@ pub(crate) struct Record<'a> {
 const HEADER: usize = 8 + 1 + 4 + 2 + 2;
 
 impl<'a> Record<'a> {
+    /// How long it is on disk.
+    pub(crate) fn size(&self) -> usize {
+        HEADER + self.collection.len() + self.key.len() + self.document.len()
+    }
+
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.clear();
-        out.reserve(HEADER + self.collection.len() + self.key.len() + self.document.len());
+        out.reserve(self.size());
         out.extend_from_slice(&self.previous.to_le_bytes());
         out.push(u8::from(self.deleted));
         out.extend_from_slice(&self.splice.to_le_bytes());

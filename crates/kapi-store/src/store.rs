@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use crate::collection::{Collection, Entry, Item, Page, prefixed};
 use crate::error::{CommitError, HistoryError, OpenError, StoreError};
 use crate::feed::Feed;
-use crate::log::Log;
+use crate::log::{Contents, Log};
 use crate::record::Event;
 use crate::snapshot::{self, RestoreError, SnapshotError};
 use crate::writer::{self, Command, Op};
@@ -56,10 +56,13 @@ impl Store {
         let damaged = |error: StoreError| OpenError::Damaged { path: path.to_owned(), detail: error.to_string() };
         // The engine panics on some damage rather than saying so.
         let opened = std::panic::catch_unwind(|| {
-            let store = Self::started(Log::open(path)?).map_err(damaged)?;
-            let trusted = store.handle.shared.log.trust();
+            let log = Log::open(path)?;
+            let contents = log.contents().map_err(damaged)?;
+            let mut shared = Shared::load(log, &contents).map_err(damaged)?;
+            let trusted = shared.log.trust();
             trusted.map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-            Ok(store)
+            shared.log = shared.log.shrunk(path, &contents)?;
+            Self::started(shared).map_err(damaged)
         });
         opened.unwrap_or_else(|_| {
             Err(OpenError::Damaged { path: path.to_owned(), detail: "a page of it cannot be read".into() })
@@ -73,11 +76,11 @@ impl Store {
 
     /// A store that is gone with its last handle.
     pub fn in_memory() -> Result<Self, StoreError> {
-        Self::started(Log::in_memory()?)
+        Self::started(Shared::load(Log::in_memory()?, &Contents::default())?)
     }
 
-    fn started(log: Log) -> Result<Self, StoreError> {
-        let shared = Arc::new(Shared::load(log)?);
+    fn started(shared: Shared) -> Result<Self, StoreError> {
+        let shared = Arc::new(shared);
         let (commands, received) = mpsc::channel();
         let for_writer = Arc::clone(&shared);
         let writer = std::thread::Builder::new()
@@ -179,13 +182,17 @@ impl Drop for Handle {
 }
 
 impl Shared {
-    fn load(log: Log) -> Result<Self, StoreError> {
+    fn load(log: Log, contents: &Contents) -> Result<Self, StoreError> {
         let compacted = log.compacted()?;
         let mut revision = compacted;
         let published = Arc::new(AtomicU64::new(0));
         let mut collections = Collections::default();
         log.scan(0, u64::MAX, |at, record| {
             revision = revision.max(at);
+            // Keeping a document takes some work, and most are of the past.
+            if contents.superseded.contains(&at) {
+                return true;
+            }
             let entry = (!record.deleted).then(|| Entry {
                 revision: at,
                 bytes: Bytes::copy_from_slice(record.document),

@@ -159,6 +159,43 @@ async fn compaction_ends_history_and_keeps_the_present() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_mostly_free_becomes_small_when_it_is_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let length = || std::fs::metadata(&path).unwrap().len();
+    let large = "x".repeat(1 << 20);
+    let (revision, kept) = {
+        let store = Store::open(&path).unwrap();
+        let mut revision = create(&store, "large").await;
+        let kept = create(&store, "kept").await;
+        for _ in 0..24 {
+            let written = store.commit(vec![put(&store, "large", Expect::Revision(revision), &large)]).await.unwrap();
+            revision = written[0].revision;
+        }
+        store.compact(revision).await.unwrap();
+        (revision, kept)
+    };
+    let before = length();
+    assert!(before > 16 << 20, "{before}");
+    // What a crash in the middle of it would leave.
+    std::fs::write(path.with_extension("new"), "half a file").unwrap();
+    for _ in 0..2 {
+        let store = Store::open(&path).unwrap();
+        assert!(length() < before / 4, "{} of {before}", length());
+        assert!(!path.with_extension("new").exists());
+        assert_eq!((store.revision(), store.compacted()), (revision, revision));
+        let things = store.collection("a/things");
+        assert_eq!((things.get("large").unwrap().revision, things.get("kept").unwrap().revision), (revision, kept));
+        assert!(matches!(Store::open(&path), Err(OpenError::Locked(_))));
+    }
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let store = Store::open(&path).unwrap();
+    create(&store, "later").await;
+    drop(store);
+    assert!(Store::open(&path).unwrap().collection("a/things").get("later").is_some());
+}
+
+#[tokio::test]
 async fn pages_go_on_after_a_key_and_count_what_remains() {
     let store = Store::in_memory().unwrap();
     for key in ["a/1", "a/2", "a/3", "b/1"] {

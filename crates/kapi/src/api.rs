@@ -1,6 +1,6 @@
 //! A plane (one store) and the logical APIs on it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -205,8 +205,11 @@ fn removals(store: &Store, api: &str) -> Vec<Op> {
     ops
 }
 
-/// How much history watches and continued lists may count on, at least; kube-apiserver keeps as much.
-const KEPT_HISTORY: std::time::Duration = std::time::Duration::from_secs(5 * 60);
+/// How often history is forgotten.
+const FORGET_EVERY: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// How much of it watches and continued lists may count on, in these steps: five minutes, as kube-apiserver keeps.
+const KEPT_STEPS: usize = 10;
 
 /// For how long changes are at hand in memory for watches that lag behind; those that lag further read the log.
 const KEPT_AT_HAND: std::time::Duration = std::time::Duration::from_secs(10);
@@ -227,11 +230,13 @@ async fn put_away(plane: Weak<Shared>) {
 
 /// Forgets what is older than the history kept, until the plane is gone.
 async fn compact(plane: Weak<Shared>) {
-    let mut before = None;
+    let mut marks = VecDeque::new();
     loop {
-        tokio::time::sleep(KEPT_HISTORY).await;
+        tokio::time::sleep(FORGET_EVERY).await;
         let Some(plane) = plane.upgrade() else { return };
-        if let Some(revision) = before.replace(plane.store.revision())
+        marks.push_back(plane.store.revision());
+        if marks.len() > KEPT_STEPS
+            && let Some(revision) = marks.pop_front()
             && let Err(error) = plane.store.compact(revision).await
         {
             tracing::warn!(%error, "cannot compact the store");

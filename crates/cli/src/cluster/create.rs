@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use butler_api::butler::TenantCluster;
 use butler_api::names::labels;
-use butler_api::shared::OsType;
+use butler_api::shared::{ByteSize, OsType};
 use clap::{Args, ValueEnum, builder::PossibleValuesParser};
 use kernel::version::Version;
 use kube::Resource;
@@ -19,6 +19,9 @@ use crate::failure::{Code, Failure, Outcome};
 use crate::output::{Format, full_name, print_object};
 use crate::screen::{print, tell};
 use crate::session::{self, Session, cluster_resource};
+
+/// A size below this is a number without its unit.
+const SMALLEST: u64 = 1 << 20;
 
 #[derive(Args)]
 pub(crate) struct Create {
@@ -38,10 +41,10 @@ pub(crate) struct Create {
     #[arg(long, value_name = "N")]
     cpu: Option<u32>,
     /// Memory of a worker, for example 8Gi
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<String>,
     /// System disk of a worker, for example 100Gi
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     disk: Option<String>,
     /// Operating system of the workers
     #[arg(long, value_parser = PossibleValuesParser::new(OsType::ALL.iter().map(|os| os.as_str())))]
@@ -239,6 +242,13 @@ async fn post(session: &Session, team: &str, document: &Value, dry_run: bool) ->
     })
 }
 
+/// An amount of memory or disk, as the API takes them.
+fn size(text: &str) -> Result<String, String> {
+    let is_size = text.starts_with(|first: char| first.is_ascii_digit() && first != '0')
+        && ByteSize::from(text).bytes().is_some_and(|bytes| bytes >= SMALLEST);
+    is_size.then(|| text.to_owned()).ok_or_else(|| "write a number with its unit, for example 512Mi or 8Gi".to_owned())
+}
+
 /// Sets a field, making the objects on the way to it.
 pub(crate) fn set(document: &mut Value, path: &str, value: Value) {
     let mut place = document;
@@ -297,6 +307,16 @@ mod tests {
         let one = document("create a --lb-pool 10.0.0.1 --provider ns/p");
         assert_eq!(one["spec"]["addons"]["loadBalancer"]["addressPool"], "10.0.0.1-10.0.0.1");
         assert_eq!(one["spec"]["providerConfigRef"], json!({"name": "p", "namespace": "ns"}));
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        for text in ["8Gi", "512Mi", "1.5Ti", "100G", "8589934592"] {
+            assert_eq!(size(text).as_deref(), Ok(text));
+        }
+        for text in ["lots", "", "8", "8 Gi", "8GB", "0.5Gi", "-8Gi", "0Gi"] {
+            assert!(size(text).unwrap_err().contains("for example"), "{text}");
+        }
     }
 
     #[test]

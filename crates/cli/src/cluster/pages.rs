@@ -2,12 +2,13 @@
 
 use butler_api::butler::TenantCluster;
 use futures::{StreamExt, TryStreamExt, stream};
-use kube::Resource;
+use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ListParams, Request};
+use kube::{Api, Resource};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Code, Failure, Outcome};
 use crate::lookup::visible_teams;
 use crate::session::Session;
 
@@ -41,11 +42,28 @@ struct PageMeta {
 pub(crate) async fn clusters<T: DeserializeOwned>(session: &Session, all: bool) -> Outcome<Listed<T>> {
     let team = session.team.as_ref().or(session.chosen_team.as_ref()).filter(|_| !all);
     if let Some(team) = team {
-        return Ok(list(session, TenantCluster::url_path(&(), Some(team))).await?);
+        let listed = list(session, TenantCluster::url_path(&(), Some(team))).await?;
+        if listed.items.is_empty() {
+            must_exist(session, team).await?;
+        }
+        return Ok(listed);
     }
     match list(session, TenantCluster::url_path(&(), None)).await {
         Err(error) if Failure::is_forbidden(&error) => in_teams(session).await,
         answer => Ok(answer?),
+    }
+}
+
+/// What is not there has no clusters either, but is more likely a slip. Who may not look is told no more than that.
+async fn must_exist(session: &Session, team: &str) -> Outcome {
+    let namespaces: Api<Namespace> = Api::all(session.client.clone());
+    match namespaces.get_metadata_opt(team).await {
+        Ok(None) => Err(Failure::new(
+            Code::NotFound,
+            format!("there is no team {team:?}; `butlerctl cluster list -A` shows the clusters of all teams"),
+        )),
+        Err(error) if !Failure::is_forbidden(&error) => Err(error.into()),
+        Ok(Some(_)) | Err(_) => Ok(()),
     }
 }
 

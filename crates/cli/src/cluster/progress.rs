@@ -78,11 +78,26 @@ fn lines(cluster: &TenantCluster) -> Vec<String> {
     if cluster.spec.paused == Some(true) {
         lines.push("it is paused: `butlerctl cluster resume` lets it go on".to_owned());
     }
-    if let Some(waits) = waiting_for(cluster) {
+    if is_stale(cluster) {
+        lines.push("nobody has looked at the change yet".to_owned());
+        return lines;
+    }
+    let waits = waiting_for(cluster).unwrap_or_default();
+    let left = status.remaining.iter().map(|left| plain(left)).filter(|left| !waits.ends_with(left.as_str()));
+    let left: Vec<String> = left.map(|left| format!("left: {left}")).collect();
+    if !waits.is_empty() {
         lines.push(format!("waits for {waits}"));
     }
-    lines.extend(status.remaining.iter().map(|left| format!("left: {}", plain(left))));
+    lines.extend(left);
     lines
+}
+
+/// Whether the status is about what was before the newest change.
+fn is_stale(cluster: &TenantCluster) -> bool {
+    let Some(status) = &cluster.status else { return false };
+    let is_leaving = cluster.metadata.deletion_timestamp.is_some() && cluster.spec.paused != Some(true);
+    let seen = status.observed_generation;
+    seen.is_some() && seen < cluster.metadata.generation || is_leaving && status.phase != Some(ClusterPhase::Deleting)
 }
 
 fn step(phase: ClusterPhase, status: &TenantClusterStatus) -> String {
@@ -147,6 +162,19 @@ mod tests {
         let updating = json!({"phase": "Updating", "readySince": "2026-01-01T00:00:00Z"});
         assert_eq!(lines(&cluster(updating)), ["Updating"]);
         assert_eq!(lines(&cluster(json!({}))), ["Pending (step 1 of 4)"]);
+        let shrinking = cluster(json!({
+            "phase": "Updating", "observedGeneration": 2, "readySince": "2026-01-01T00:00:00Z",
+            "blockers": [{"reason": "MachinesDeleting", "message": "pool: 1 of 3 machines to go"}],
+            "remaining": ["pool: 1 of 3 machines to go", "cilium: change it"],
+        }));
+        let told = ["Updating", "waits for MachinesDeleting: pool: 1 of 3 machines to go", "left: cilium: change it"];
+        assert_eq!(lines(&shrinking), told);
+        let mut asked = shrinking;
+        asked.metadata.generation = Some(3);
+        assert_eq!(lines(&asked), ["Updating", "nobody has looked at the change yet"]);
+        asked.metadata.generation = Some(2);
+        asked.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+        assert_eq!(lines(&asked), ["Deleting", "nobody has looked at the change yet"]);
     }
 
     #[test]

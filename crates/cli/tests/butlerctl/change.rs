@@ -113,7 +113,10 @@ async fn a_deletion_is_followed_to_its_receipt() {
     let receipt = "removed:\n  loadBalancers: 1\n  machines: 3\n";
     assert_eq!((said.code, said.out), (0, format!("{NAME} is being deleted\n{receipt}")), "{}", said.err);
     let lines: Vec<&str> = said.err.lines().collect();
-    assert!(lines[0].ends_with("my-cluster: Deleting") && lines[1] == "my-cluster is gone", "{lines:?}");
+    assert!(
+        lines[0].ends_with("Deleting; nobody has looked at the change yet") && lines[1] == "my-cluster is gone",
+        "{lines:?}"
+    );
     let gone = Said { code: 0, out: "my-cluster is gone\n".into(), err: String::new() };
     assert_eq!(plane.run("cluster wait my-cluster --for=Deleted").await, gone);
 }

@@ -6,7 +6,7 @@ use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use crate::plane::{Plane, Said, ageless, ended};
+use crate::plane::{Plane, Said, ageless, ended, failed};
 
 async fn with_clusters() -> Plane {
     let plane = Plane::start().await;
@@ -66,9 +66,14 @@ my-cluster   team-a   Ready   v1.30.0   3/3       10.40.0.201:6443   <none>     
     let list: Value = serde_json::from_str(&plane.done("cluster list -o json").await).unwrap();
     assert_eq!((&list["kind"], &list["items"][1]["metadata"]["name"]), (&json!("List"), &json!("other")));
     assert!(list["items"][0]["metadata"].get("managedFields").is_none());
-    let nothing = plane.run("cluster list -n nobody").await;
+    plane.namespace("team-c").await;
+    let nothing = plane.run("cluster list -n team-c").await;
     let told = "There is no cluster yet; `butlerctl cluster create NAME` asks for one.\n";
     assert_eq!(nothing, Said { code: 0, out: String::new(), err: told.into() });
+    let told = "there is no team \"nobody\"; `butlerctl cluster list -A` shows the clusters of all teams";
+    for format in ["table", "name", "json"] {
+        assert_eq!(plane.run(&format!("cluster list -n nobody -o {format}")).await, failed(3, told));
+    }
 }
 
 #[tokio::test]

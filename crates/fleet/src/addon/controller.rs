@@ -247,10 +247,13 @@ impl<K: Addon> Shared<K> {
             _ => None,
         };
         let version = status.observed_state.as_ref().and_then(|state| state.kubernetes_version.clone());
+        let is_void = version.is_none() && status.ready_since.is_none();
         Ground {
             exists: true,
             // One that goes says that nothing of it is ready, and answers for a while.
-            answers: self.kubeconfig(&cluster).is_some() && (is_leaving || holds(conditions::CONTROL_PLANE_READY)),
+            answers: self.kubeconfig(&cluster).is_some()
+                && (holds(conditions::CONTROL_PLANE_READY) || (is_leaving && !is_void)),
+            is_void,
             has_nodes: status.worker_nodes_desired != Some(0)
                 && matches!(
                     status.phase,

@@ -62,6 +62,8 @@ pub struct Ground {
     pub exists: bool,
     /// Whether its API answers.
     pub answers: bool,
+    /// Whether its API has not answered once, so that nothing can be on it.
+    pub is_void: bool,
     /// Whether it has nodes, so that workloads can run.
     pub has_nodes: bool,
     /// Whether it is to go.

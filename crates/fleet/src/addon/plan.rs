@@ -240,7 +240,8 @@ fn leaving(observed: &Observed) -> Plan {
         plan.blockers.push(platform(observed));
         return plan;
     }
-    let is_lost = !observed.ground.exists || (observed.ground.is_leaving && observed.ground.is_abandoned);
+    let is_let_go = observed.ground.is_void || observed.ground.is_abandoned;
+    let is_lost = !observed.ground.exists || (observed.ground.is_leaving && is_let_go);
     // Whatever was begun is written down before: its definition may be gone or say something else by now.
     let there = Placement::recorded(&observed.before).filter(|_| !is_lost && !observed.progress.is_removed);
     let Some(there) = there else {

@@ -423,6 +423,13 @@ fn an_addon_goes_in_its_turn() {
         (&there, |o| o.progress.running = Some(Running::Ensure(String::new())), "Uninstalling stop"),
         (&there, |o| o.ground.exists = false, "Uninstalling release"),
         (&there, |o| o.ground.answers = false, "Uninstalling nothing ClusterUnreachable"),
+        (&there, |o| o.ground.is_void = true, "Uninstalling uninstall"),
+        // Where nobody has ever answered, nothing is left behind.
+        (
+            &there,
+            |o| (o.ground.answers, o.ground.is_leaving, o.ground.is_void) = (false, true, true),
+            "Uninstalling release",
+        ),
         // Nobody waits for a dead cluster for ever.
         (
             &there,

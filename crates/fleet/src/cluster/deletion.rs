@@ -4,6 +4,7 @@
 use butler_api::shared::{Blocker, BlockerOwner};
 use kube::ResourceExt;
 
+use super::motion;
 use super::observed::Observed;
 use super::phase::Facts;
 use super::plan::{Kind, Plan, Step, holds};
@@ -57,10 +58,7 @@ pub(super) fn plan(observed: &Observed) -> Plan {
             (0, false) => "the infrastructure is being removed".to_owned(),
             (machines, _) => format!("{machines} machines are being removed"),
         };
-        let evidence = observed.machines.iter().take(5).map(|machine| {
-            let phase = machine.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
-            format!("Machine {} is {phase}", machine.name_any())
-        });
+        let evidence = observed.machines.iter().filter_map(|machine| motion::of_machine(machine)).take(5);
         plan.blockers.push(waiting("MachinesDeleting", message, evidence.collect()));
         return plan;
     }

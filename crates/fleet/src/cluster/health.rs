@@ -1,8 +1,14 @@
 //! What a cluster waits for below itself, in the words of those who know.
 
+use std::sync::Arc;
+
 use butler_api::shared::{Blocker, BlockerOwner};
+use capi::ConditionStatus;
+use capi::core::{Machine, MachineHealthCheck};
+use capi::names::{conditions, phases};
 use kube::ResourceExt;
 
+use super::motion;
 use super::observed::{Observed, is_settled};
 use crate::blockers::{blocker, waiting};
 
@@ -11,17 +17,7 @@ const EVIDENCE: usize = 5;
 
 /// What stands in the way below, the deepest cause first.
 pub(crate) fn blockers(observed: &Observed) -> Vec<Blocker> {
-    let mut blockers = Vec::new();
-    if observed.cluster.spec.control_plane.replicas == Some(0) {
-        blockers.push(blocker(
-            "Asleep",
-            "the control plane is asleep",
-            BlockerOwner::User,
-            "set spec.controlPlane.replicas to 1 or more to wake it",
-        ));
-    } else {
-        blockers.extend(control_plane(observed));
-    }
+    let mut blockers = control_plane(observed);
     blockers.extend(infrastructure(observed));
     blockers.extend(machines(observed));
     blockers
@@ -35,7 +31,12 @@ pub(crate) fn is_hopeless(observed: &Observed) -> bool {
         || capi.is_some_and(|status| status.failure_reason.is_some())
 }
 
-fn control_plane(observed: &Observed) -> Vec<Blocker> {
+/// Why the control plane does not answer.
+pub(crate) fn control_plane(observed: &Observed) -> Vec<Blocker> {
+    if observed.cluster.spec.control_plane.replicas == Some(0) {
+        let remedy = "set spec.controlPlane.replicas to 1 or more to wake it";
+        return vec![blocker("Asleep", "the control plane is asleep", BlockerOwner::User, remedy)];
+    }
     let status = observed.control_plane.as_ref().and_then(|plane| plane.status.as_ref());
     if let Some(message) = status.and_then(|status| status.failure_message.clone()) {
         return vec![blocker(
@@ -57,7 +58,8 @@ fn control_plane(observed: &Observed) -> Vec<Blocker> {
     }
 }
 
-fn infrastructure(observed: &Observed) -> Option<Blocker> {
+/// Why the infrastructure is not ready.
+pub(crate) fn infrastructure(observed: &Observed) -> Option<Blocker> {
     let status = observed.capi.as_ref()?.status.as_ref()?;
     if let Some(message) = &status.failure_message {
         return Some(blocker(
@@ -74,11 +76,9 @@ fn infrastructure(observed: &Observed) -> Option<Blocker> {
 }
 
 /// Pools that are not what they should be, and what their machines say.
-fn machines(observed: &Observed) -> Vec<Blocker> {
+pub(crate) fn machines(observed: &Observed) -> Vec<Blocker> {
     let mut blockers = Vec::new();
     for (name, pool) in observed.deployments.iter().filter(|(_, pool)| !is_settled(pool)) {
-        let wanted = pool.spec.replicas;
-        let ready = pool.status.as_ref().map_or(0, |status| status.ready_replicas);
         let mut failed = None;
         let mut evidence = Vec::new();
         for machine in observed.machines_of(name) {
@@ -86,17 +86,12 @@ fn machines(observed: &Observed) -> Vec<Blocker> {
             if let Some(message) = &status.failure_message {
                 failed.get_or_insert_with(|| format!("machine {}: {message}", machine.name_any()));
             }
-            let phase = status.phase.as_deref().unwrap_or("Pending");
-            if phase != "Running" && evidence.len() < EVIDENCE {
-                evidence.push(format!("Machine {} is {phase}", machine.name_any()));
+            if evidence.len() < EVIDENCE {
+                evidence.extend(motion::of_machine(machine));
             }
         }
-        let new = pool.status.as_ref().map_or(0, |status| status.updated_replicas);
-        let message = if ready >= wanted {
-            format!("machines of {name} are being replaced: {} of {wanted} are new", new.min(wanted))
-        } else {
-            format!("{ready} of {wanted} machines of {name} are ready")
-        };
+        let message = format!("{name}: {}", motion::of_pool(pool));
+        let held = observed.checks.get(name).and_then(|check| held(check, observed.machines_of(name)));
         blockers.push(match failed {
             Some(failed) => Blocker {
                 evidence: vec![failed],
@@ -107,8 +102,68 @@ fn machines(observed: &Observed) -> Vec<Blocker> {
                     "look at the machine at the provider; a machine that stays broken is replaced",
                 )
             },
+            None if held.is_some() => Blocker {
+                evidence: evidence.into_iter().chain(held).collect(),
+                ..blocker(
+                    "RepairHeld",
+                    format!("{message}, and none is replaced while so many are not well at once"),
+                    BlockerOwner::User,
+                    "look at the machines at the provider; to have them replaced all the same, raise healthCheck.maxUnhealthy \
+                     of the workers",
+                )
+            },
+            None if motion::is_shrinking(pool) => waiting("MachinesDeleting", message, evidence),
             None => waiting("WorkersPending", message, evidence),
         });
     }
     blockers
+}
+
+/// Why machines that have lost their nodes are not replaced.
+fn held<'a>(check: &MachineHealthCheck, machines: impl IntoIterator<Item = &'a Arc<Machine>>) -> Option<String> {
+    let is_ill = |machine: &Arc<Machine>| {
+        let Some(status) = &machine.status else { return false };
+        let node = status.conditions.iter().find(|known| known.type_ == conditions::NODE_HEALTHY);
+        status.phase.as_deref() == Some(phases::RUNNING)
+            && node.is_some_and(|node| node.status != ConditionStatus::True)
+    };
+    let told = &check.status.as_ref()?.conditions;
+    let allowed = told.iter().find(|known| known.type_ == conditions::REMEDIATION_ALLOWED)?;
+    if allowed.status == ConditionStatus::True || !machines.into_iter().any(is_ill) {
+        return None;
+    }
+    let why = allowed.message.as_deref().unwrap_or("it replaces nothing now");
+    Some(format!("MachineHealthCheck {}: {why}", check.name_any()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_repair_is_held_where_a_node_is_lost_and_too_many_are() {
+        for (allowed, phase, healthy, expected) in [
+            ("False", "Running", "False", Some("MachineHealthCheck p: 1 of 2")),
+            ("True", "Running", "False", None),
+            ("False", "Running", "True", None),
+            // One that has not become a node yet is no patient.
+            ("False", "Provisioned", "False", None),
+        ] {
+            let check: MachineHealthCheck = serde_json::from_value(json!({
+                "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineHealthCheck", "metadata": {"name": "p"},
+                "spec": {"clusterName": "c", "selector": {}},
+                "status": {"conditions": [{"type": "RemediationAllowed", "status": allowed, "message": "1 of 2"}]},
+            }))
+            .unwrap();
+            let machine: Machine = serde_json::from_value(json!({
+                "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine", "metadata": {"name": "m"},
+                "spec": {"clusterName": "c", "infrastructureRef": {}},
+                "status": {"phase": phase, "conditions": [{"type": "NodeHealthy", "status": healthy}]},
+            }))
+            .unwrap();
+            assert_eq!(held(&check, [&Arc::new(machine)]).as_deref(), expected, "{allowed} {phase} {healthy}");
+        }
+    }
 }

@@ -8,6 +8,7 @@ mod contents;
 mod deletion;
 mod health;
 mod invitation;
+mod motion;
 mod news;
 mod observed;
 mod phase;
@@ -59,6 +60,8 @@ pub use remaining::Remaining;
 pub use render::Object;
 pub use report::{Done, report};
 pub use resolve::{DEFAULT_VERSION, Sources, Wanted, may_use, pinned_spec, provider_ref, resolve, team_name};
+
+use resolve::is_undecided;
 
 use crate::names;
 use crate::names::MANAGER;
@@ -206,6 +209,7 @@ impl ClusterController {
                 && let (Some(own), Some(config)) = (controller.upgrade(), after.or(before))
             {
                 own.users_of(&Key::of(&**config)).into_iter().for_each(|key| wanting.add(key));
+                own.clusters_where(is_undecided).into_iter().for_each(|key| wanting.add(key));
             }
         });
         let controller = Arc::downgrade(self);
@@ -249,8 +253,15 @@ impl ClusterController {
     fn provider_of(&self, cluster: &TenantCluster) -> Option<Key> {
         let team = self.teams.get(&Key::cluster(team_name(cluster)));
         let platform = self.configs.get(&Key::cluster(BUTLER_CONFIG));
-        let reference = provider_ref(cluster, Sources { team: team.as_deref(), platform: platform.as_deref() })?;
+        let providers = if is_undecided(cluster) { self.choices() } else { Vec::new() };
+        let sources = Sources { team: team.as_deref(), platform: platform.as_deref(), providers: &providers };
+        let reference = provider_ref(cluster, sources)?;
         Some(Key::new(reference.namespace, reference.name))
+    }
+
+    /// The infrastructures of the platform.
+    fn choices(&self) -> Vec<Arc<ProviderConfig>> {
+        self.providers.in_namespace(SYSTEM_NAMESPACE)
     }
 
     /// The objects of the provider of a cluster, watched from the first cluster on it on.
@@ -303,6 +314,7 @@ impl ClusterController {
             team: self.teams.get(&Key::cluster(team_name(&cluster))),
             platform: self.configs.get(&Key::cluster(BUTLER_CONFIG)),
             provider,
+            providers: if is_undecided(&cluster) { self.choices() } else { Vec::new() },
             credentials,
             namespace: self.namespaces.get(&Key::cluster(internals.clone())),
             capi: self.capi.get(&own),

@@ -35,7 +35,11 @@ fn of_phase(was: Option<ClusterPhase>, phase: ClusterPhase, after: &TenantCluste
             normal("Retried", "another try begins".to_owned())
         }
         ClusterPhase::Pending => normal("Accepted", "the cluster is looked after".to_owned()),
-        ClusterPhase::Provisioning => normal("Provisioning", "control plane and machines are being made".to_owned()),
+        ClusterPhase::Provisioning => {
+            let chosen = after.resolved.as_ref().and_then(|resolved| resolved.provider_config_ref.as_ref());
+            let place = chosen.map(|chosen| format!(" on ProviderConfig {}/{}", chosen.namespace, chosen.name));
+            normal("Provisioning", format!("control plane and machines are being made{}", place.unwrap_or_default()))
+        }
         ClusterPhase::Installing => normal("Installing", "addons are being installed".to_owned()),
         ClusterPhase::Ready if was == Some(ClusterPhase::Updating) => {
             normal("Updated", "the cluster is what its spec says".to_owned())

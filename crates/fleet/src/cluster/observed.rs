@@ -35,6 +35,8 @@ pub struct Observed {
     pub platform: Option<Arc<ButlerConfig>>,
     /// The infrastructure.
     pub provider: Option<Arc<ProviderConfig>>,
+    /// The infrastructures of the platform.
+    pub providers: Vec<Arc<ProviderConfig>>,
     /// The infrastructure's credentials.
     pub credentials: Option<Arc<Secret>>,
     /// The namespace of the internals.
@@ -99,7 +101,7 @@ impl Observed {
 
     /// Where defaults come from.
     pub fn sources(&self) -> Sources<'_> {
-        Sources { team: self.team.as_deref(), platform: self.platform.as_deref() }
+        Sources { team: self.team.as_deref(), platform: self.platform.as_deref(), providers: &self.providers }
     }
 
     /// What was told last time.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use butler_api::butler::TenantAddon;
 use butler_api::butler::tenant_cluster::TenantCluster;
-use butler_api::names::BUTLER_CONFIG;
+use butler_api::names::{BUTLER_CONFIG, SYSTEM_NAMESPACE};
 use butler_api::shared::Blocker;
 use capi::controlplane::KubeadmControlPlane;
 use jiff::Timestamp;
@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use super::observed::Observed;
 use super::render::{self, Object};
-use super::resolve::{provider_ref, resolve, team_name};
+use super::resolve::{is_undecided, provider_ref, resolve, team_name};
 use super::standalone::like_hosted;
 use crate::names;
 
@@ -81,11 +81,17 @@ pub async fn look(client: &Client, cluster: TenantCluster) -> kube::Result<(Obse
     let mut unseen = Vec::new();
     let secrets = seen(all(client, place).await, "Secrets below the cluster", &mut unseen)?;
     let addons = seen(addons_of(client, &cluster).await, "addons", &mut unseen)?;
+    let providers = match is_undecided(&cluster) {
+        true => seen(all(client, SYSTEM_NAMESPACE).await, "ProviderConfigs", &mut unseen)?,
+        false => BTreeMap::new(),
+    };
+    let providers = providers.into_values().collect();
     let like_hosted = || standalone.as_deref().map(|plane| Arc::new(like_hosted(plane)));
     let mut observed = Observed {
         team,
         platform,
         provider: None,
+        providers,
         credentials: None,
         namespace: if place.is_empty() { None } else { one(&Api::<Namespace>::all(client.clone()), place).await? },
         capi: inside(client, place, &name).await?,

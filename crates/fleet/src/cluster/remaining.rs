@@ -1,5 +1,6 @@
 //! What is left to do until a cluster is what its spec says.
 
+use super::motion;
 use super::observed::{Observed, is_settled, version_of};
 use super::render::Object;
 use super::resolve::Wanted;
@@ -80,7 +81,6 @@ fn pool(
         left.unasked.push(format!("{name}: make {wants} machines"));
         return;
     };
-    let status = there.status.clone().unwrap_or_default();
     // A later pool may still wait for its turn: that is not asked for yet.
     if version_of(there) != Some(wanted.version) {
         let from = version_of(there).map(|version| version.to_string()).unwrap_or_default();
@@ -101,16 +101,9 @@ fn pool(
         // Cluster API no longer counts these, but they run, cost and hold nodes.
         let going = observed.machines_of(name).filter(|machine| machine.metadata.deletion_timestamp.is_some()).count();
         if going > 0 {
-            left.underway.push(format!("{name}: {going} machines are going"));
+            left.underway.push(format!("{name}: {going} machines to go"));
         }
         return;
     }
-    let wants = there.spec.replicas;
-    left.underway.push(if status.updated_replicas < wants || status.replicas > wants {
-        format!("{name}: {} of {wants} machines are new, {} are to go", status.updated_replicas, {
-            (status.replicas - status.updated_replicas).max(status.replicas - wants).max(0)
-        })
-    } else {
-        format!("{name}: {} of {wants} machines are ready", status.ready_replicas)
-    });
+    left.underway.push(format!("{name}: {}", motion::of_pool(there)));
 }

@@ -9,11 +9,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use runtime::{Verdict, blockers_since, conditions_since};
 
-use super::addons;
 use super::deletion::CONTENTS_REMOVED;
 use super::observed::{Observed, version_of};
 use super::phase;
 use super::plan::{Plan, holds};
+use super::{addons, health};
+use crate::blockers::waiting;
 use crate::names;
 
 /// What came of the steps that only doing them can tell.
@@ -89,15 +90,15 @@ fn verdicts(
     let control_plane = observed.answers() && !leaving;
     let workers = control_plane && plan.wanted.is_some() && ready >= desired;
     let has_addons = plan.facts.installed && control_plane;
-    let because = |fallback: &str| match blockers.first() {
-        Some(blocker) => (blocker.reason.clone(), blocker.message.clone()),
+    let because = |aspect: &str, fallback: &str| match cause(observed, plan, aspect).or(blockers.first().cloned()) {
+        Some(blocker) => (blocker.reason, blocker.message),
         None => (fallback.to_owned(), String::new()),
     };
     let judge = |aspect: &'static str, holds: bool, good: String, bad: &str| {
         if holds {
             return Verdict::holds(aspect, "AsWanted", good);
         }
-        let (reason, message) = because(bad);
+        let (reason, message) = because(aspect, bad);
         Verdict::fails(aspect, reason, message)
     };
     let infrastructure = observed.capi.as_ref().and_then(|capi| capi.status.as_ref());
@@ -140,6 +141,30 @@ fn verdicts(
         verdicts.push(Verdict::holds(CONTENTS_REMOVED, "Removed", message));
     }
     verdicts
+}
+
+/// What stands in the way of one aspect, where that is known apart from all the others.
+fn cause(observed: &Observed, plan: &Plan, aspect: &str) -> Option<Blocker> {
+    let is_made = observed.capi.is_some() && plan.facts.accepted;
+    match aspect {
+        _ if !is_made => None,
+        conditions::INFRASTRUCTURE_READY => health::infrastructure(observed),
+        conditions::CONTROL_PLANE_READY => health::control_plane(observed).into_iter().next(),
+        conditions::WORKERS_READY => health::machines(observed).into_iter().next(),
+        conditions::ADDONS_READY if is_bare(observed) => {
+            Some(waiting("AddonsPending", "addons wait for the control plane and the workers", Vec::new()))
+        }
+        conditions::ADDONS_READY => {
+            let wanted = plan.wanted.as_ref()?;
+            addons::addons(observed, wanted).blockers.into_iter().next()
+        }
+        _ => None,
+    }
+}
+
+/// Whether its addons have not had their turn yet.
+fn is_bare(observed: &Observed) -> bool {
+    matches!(observed.phase(), None | Some(ClusterPhase::Pending | ClusterPhase::Provisioning))
 }
 
 fn endpoint(observed: &Observed) -> Option<String> {

@@ -1,5 +1,7 @@
 //! What a TenantCluster wants once every gap is filled: from its team, then from the platform.
 
+use std::sync::Arc;
+
 use butler_api::butler::butler_config::ButlerConfig;
 use butler_api::butler::provider_config::{ProviderConfig, ScopeType};
 use butler_api::butler::team::{ClusterDefaults, Team};
@@ -26,6 +28,8 @@ pub struct Sources<'a> {
     pub team: Option<&'a Team>,
     /// Settings of the platform.
     pub platform: Option<&'a ButlerConfig>,
+    /// The infrastructures of the platform. One that is alone goes without saying.
+    pub providers: &'a [Arc<ProviderConfig>],
 }
 
 /// What the cluster wants, with every gap filled.
@@ -55,9 +59,44 @@ pub fn provider_ref(cluster: &TenantCluster, sources: Sources<'_>) -> Option<Nam
     if let Some(named) = sources.team.and_then(|team| team.spec.provider_config_ref.as_ref()) {
         return Some(at_home(&named.name));
     }
-    let named = sources.platform.and_then(|platform| platform.spec.default_provider_config_ref.as_ref())?;
-    let namespace = named.namespace.clone().unwrap_or_else(|| SYSTEM_NAMESPACE.to_owned());
-    Some(NamespacedRef { name: named.name.clone(), namespace })
+    if let Some(named) = sources.platform.and_then(|platform| platform.spec.default_provider_config_ref.as_ref()) {
+        let namespace = named.namespace.clone().unwrap_or_else(|| SYSTEM_NAMESPACE.to_owned());
+        return Some(NamespacedRef { name: named.name.clone(), namespace });
+    }
+    match choices(cluster, sources).as_slice() {
+        [only] => Some(at_home(only)),
+        _ => None,
+    }
+}
+
+/// The infrastructures of the platform that a cluster may be made on.
+fn choices(cluster: &TenantCluster, sources: Sources<'_>) -> Vec<String> {
+    let team = team_name(cluster);
+    let stays = |provider: &&Arc<ProviderConfig>| provider.metadata.deletion_timestamp.is_none();
+    let usable = sources.providers.iter().filter(stays).filter(|provider| may_use(&team, provider));
+    usable.map(|provider| provider.name_any()).collect()
+}
+
+/// Whether nobody has said or chosen yet what a cluster is made on.
+pub(crate) fn is_undecided(cluster: &TenantCluster) -> bool {
+    let chosen = cluster.status.as_ref().and_then(|status| status.resolved.as_ref()?.provider_config_ref.as_ref());
+    cluster.spec.provider_config_ref.is_none() && chosen.is_none()
+}
+
+/// Nobody says what a cluster is made on.
+fn unnamed(cluster: &TenantCluster, sources: Sources<'_>) -> Blocker {
+    let choices = choices(cluster, sources);
+    let nobody = "the cluster names no ProviderConfig, and neither its team nor the platform has a default";
+    if choices.is_empty() {
+        let message = format!("{nobody}; there is none that its team may use");
+        let remedy = "create a ProviderConfig that the team may use";
+        return blocker("ProviderUnnamed", message, BlockerOwner::PlatformAdmin, remedy);
+    }
+    let remedy = format!(
+        "set spec.providerConfigRef to one of {}, or a default in the Team or the ButlerConfig",
+        choices.join(", ")
+    );
+    blocker("ProviderUnnamed", nobody, BlockerOwner::User, remedy)
 }
 
 /// Name of the team a cluster belongs to: the one it names, else the one its namespace is named after.
@@ -81,12 +120,7 @@ pub fn resolve(
     let reference = provider_ref(cluster, sources);
     let provider = match (&reference, provider) {
         (None, _) => {
-            blockers.push(blocker(
-                "ProviderUnnamed",
-                "the cluster names no ProviderConfig, and neither its team nor the platform has a default",
-                BlockerOwner::User,
-                "set spec.providerConfigRef, or a default in the Team or the ButlerConfig",
-            ));
+            blockers.push(unnamed(cluster, sources));
             None
         }
         (Some(reference), None) => {
@@ -314,9 +348,9 @@ mod tests {
             "defaultKubernetesVersion": "v1.30.1", "defaultProviderConfigRef": {"name": "platforms"},
         }));
         let local = provider(json!({"provider": "local"}));
-        let both = Sources { team: Some(&team), platform: Some(&platform) };
+        let both = Sources { team: Some(&team), platform: Some(&platform), providers: &[] };
         let none = Sources::default();
-        let alone = Sources { team: None, platform: Some(&platform) };
+        let alone = Sources { team: None, ..both };
         let bare = cluster(json!({}));
         let named = cluster(json!({"providerConfigRef": {"name": "own"}, "kubernetesVersion": "v1.33.0"}));
         for (cluster, sources, reference, version, workers, cpu) in [
@@ -331,6 +365,38 @@ mod tests {
             let (_, pool) = wanted.pools(cluster).remove(0);
             assert_eq!(pool.replicas, Some(workers));
             assert_eq!(pool.machine_template.as_ref().unwrap().cpu.as_ref().unwrap().cores(), Some(cpu));
+        }
+    }
+
+    #[test]
+    fn an_infrastructure_that_is_alone_goes_without_saying() {
+        let at = |name: &str, scope: Value| {
+            let mut config = provider(json!({"provider": "local", "scope": scope}));
+            config.metadata.name = Some(name.to_owned());
+            Arc::new(config)
+        };
+        let everybodys = |name: &str| at(name, json!({"type": "platform"}));
+        let foreign = || at("foreign", json!({"type": "team", "teamRef": {"name": "team-b"}}));
+        let own = || at("own", json!({"type": "team", "teamRef": {"name": "team-a"}}));
+        let named = platform(json!({"defaultProviderConfigRef": {"name": "named"}}));
+        for (providers, platform, expected) in [
+            (vec![everybodys("a")], None, Ok("a")),
+            (vec![everybodys("a"), foreign()], None, Ok("a")),
+            (vec![own()], None, Ok("own")),
+            (vec![everybodys("a")], Some(&named), Ok("named")),
+            (vec![everybodys("a"), own()], None, Err("set spec.providerConfigRef to one of a, own, or")),
+            (vec![foreign()], None, Err("create a ProviderConfig that the team may use")),
+        ] {
+            let sources = Sources { team: None, platform, providers: &providers };
+            let found = provider_ref(&cluster(json!({})), sources).map(|reference| reference.name);
+            match expected {
+                Ok(name) => assert_eq!(found.as_deref(), Some(name)),
+                Err(remedy) => {
+                    let blockers = resolve(&cluster(json!({})), sources, None).unwrap_err();
+                    let told = blockers[0].remedy.clone().unwrap_or_default();
+                    assert!(found.is_none() && told.starts_with(remedy), "{found:?} {told}");
+                }
+            }
         }
     }
 
@@ -360,10 +426,10 @@ mod tests {
         let (clock_at_first, clock_later) = (clock("a.example.org"), clock("b.example.org"));
         let local = provider(json!({"provider": "local"}));
         let mut cluster = cluster(json!({}));
-        let sources = Sources { team: Some(&at_first), platform: Some(&clock_at_first) };
+        let sources = Sources { team: Some(&at_first), platform: Some(&clock_at_first), providers: &[] };
         let made = resolve(&cluster, sources, Some(&local)).unwrap();
         cluster.status.get_or_insert_default().resolved = Some(made.chosen.clone());
-        let sources = Sources { team: Some(&later), platform: Some(&clock_later) };
+        let sources = Sources { team: Some(&later), platform: Some(&clock_later), providers: &[] };
         assert_eq!(resolve(&cluster, sources, Some(&local)).unwrap(), made);
         // What the spec says wins all the same.
         cluster.spec.workers.replicas = Some(3);

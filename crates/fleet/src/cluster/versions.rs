@@ -75,6 +75,7 @@ mod tests {
             team: None,
             platform: None,
             provider: None,
+            providers: Vec::new(),
             credentials: None,
             namespace: None,
             capi: None,

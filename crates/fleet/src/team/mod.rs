@@ -105,7 +105,8 @@ impl TeamController {
             team_name(cluster) == key.name || cluster.namespace().as_ref() == Some(&key.name)
         };
         let clusters: Vec<_> = all.iter().filter(is_there).cloned().collect();
-        let sources = Sources { team: Some(&team), platform: platform.as_deref() };
+        let providers = self.providers.in_namespace(SYSTEM_NAMESPACE);
+        let sources = Sources { team: Some(&team), platform: platform.as_deref(), providers: &providers };
         let complete = |cluster: &Arc<TenantCluster>| {
             let reference = provider_ref(cluster, sources);
             let provider = reference.and_then(|named| self.providers.get(&Key::new(named.namespace, named.name)));

@@ -20,7 +20,7 @@ mod endpoints;
 mod job;
 mod leftovers;
 mod nodes;
-mod placement;
+pub(crate) mod placement;
 mod pods;
 mod replica_set;
 mod rest;

@@ -7,6 +7,8 @@ use kube::ResourceExt;
 
 /// Keeps new pods off a node.
 pub(super) const NO_SCHEDULE: &str = "NoSchedule";
+/// On a node that is closed to new pods.
+pub(super) const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 /// Drives pods off a node.
 pub(super) const NO_EXECUTE: &str = "NoExecute";
 
@@ -37,6 +39,12 @@ pub(super) fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
 pub(super) fn untolerated<'a>(taints: &'a [Taint], tolerations: &[Toleration], effects: &[&str]) -> Option<&'a Taint> {
     let forbids = |taint: &&Taint| effects.contains(&taint.effect.as_str());
     taints.iter().filter(forbids).find(|taint| !tolerations.iter().any(|toleration| tolerates(toleration, taint)))
+}
+
+/// Whether pods with these tolerations go to nodes that are closed to new ones.
+pub(crate) fn tolerates_cordon(tolerations: &[Toleration]) -> bool {
+    let cordon = Taint { key: UNSCHEDULABLE.into(), effect: NO_SCHEDULE.into(), ..Taint::default() };
+    untolerated(&[cordon], tolerations, &[NO_SCHEDULE]).is_none()
 }
 
 /// Whether a node has the labels and fields a pod requires.

@@ -127,13 +127,13 @@ pub struct BootstrapNetwork {
     /// Network pods get their addresses from.
     #[serde(rename = "podCIDR", default = "default_pod_cidr")]
     #[schemars(length(max = 43), extend("x-kubernetes-validations" = rules::all([
-        rules::cidr("podCIDR"), rules::immutable("podCIDR", "make another ClusterBootstrap"),
+        rules::network("podCIDR"), rules::immutable("podCIDR", "make another ClusterBootstrap"),
     ])))]
     pub pod_cidr: String,
     /// Network Services get their addresses from.
     #[serde(rename = "serviceCIDR", default = "default_service_cidr")]
     #[schemars(length(max = 43), extend("x-kubernetes-validations" = rules::all([
-        rules::cidr("serviceCIDR"), rules::immutable("serviceCIDR", "make another ClusterBootstrap"),
+        rules::network("serviceCIDR"), rules::immutable("serviceCIDR", "make another ClusterBootstrap"),
     ])))]
     pub service_cidr: String,
     /// Virtual address of the API server on premises, name or address of its load balancer in a cloud.

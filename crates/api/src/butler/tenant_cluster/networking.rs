@@ -18,13 +18,13 @@ pub struct Networking {
     /// Network pods get their addresses from.
     #[serde(rename = "podCIDR", default = "default_pod_cidr")]
     #[schemars(length(max = 43), extend("x-kubernetes-validations" = rules::all([
-        rules::cidr("podCIDR"), rules::immutable("networking.podCIDR", "make a new cluster with the other network"),
+        rules::network("podCIDR"), rules::immutable("networking.podCIDR", "make a new cluster with the other network"),
     ])))]
     pub pod_cidr: String,
     /// Network Services get their addresses from.
     #[serde(rename = "serviceCIDR", default = "default_service_cidr")]
     #[schemars(length(max = 43), extend("x-kubernetes-validations" = rules::all([
-        rules::cidr("serviceCIDR"), rules::immutable("networking.serviceCIDR", "make a new cluster with the other network"),
+        rules::network("serviceCIDR"), rules::immutable("networking.serviceCIDR", "make a new cluster with the other network"),
     ])))]
     pub service_cidr: String,
     /// Addresses for the cluster's own load balancers, chosen by hand.

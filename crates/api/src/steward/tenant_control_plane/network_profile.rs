@@ -101,7 +101,7 @@ pub struct NetworkProfile {
 }
 
 fn network(field: &str) -> rules::Rules {
-    rules::all([rules::cidr(&format!("networkProfile.{field}")), {
+    rules::all([rules::network(&format!("networkProfile.{field}")), {
         rules::immutable(&format!("networkProfile.{field}"), "make a new control plane with the other network")
     }])
 }

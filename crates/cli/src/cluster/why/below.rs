@@ -17,6 +17,9 @@ use crate::session::Session;
 /// Versions of Cluster API's group, the one of the seeds first.
 const CLUSTER_API: [&str; 2] = ["v1beta1", "v1beta2"];
 
+/// What a machine that runs may still lack: a node that is well.
+const OF_NODE: [&str; 2] = ["NodeHealthy", "HealthCheckSucceeded"];
+
 /// What was read below a cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Below {
@@ -68,12 +71,16 @@ where
     }
 }
 
-/// What the objects have to say, if they are not as they should be.
+/// What control plane and machines have to say, if they are not as they should be.
 pub(crate) fn links(below: &Below) -> Vec<Link> {
     let control_planes = below.control_planes.iter().flat_map(of_control_plane);
     let machines = below.machines.iter().filter_map(of_machine);
-    let addons = below.addons.iter().flat_map(of_addon);
-    control_planes.chain(machines).chain(addons).collect()
+    control_planes.chain(machines).collect()
+}
+
+/// What the addons have to say.
+pub(crate) fn addons(below: &Below) -> Vec<Link> {
+    below.addons.iter().flat_map(of_addon).collect()
 }
 
 fn of_control_plane(control_plane: &TenantControlPlane) -> Vec<Link> {
@@ -118,17 +125,24 @@ fn of_machine(machine: &Value) -> Option<Link> {
         link.message = message.map(str::to_owned);
         return Some(link);
     }
-    if phase == "Running" && text("/metadata/deletionTimestamp").is_none() {
+    let runs = phase == "Running" && text("/metadata/deletionTimestamp").is_none();
+    let conditions = machine.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
+    let field = |condition: &Value, name: &str| condition.get(name).and_then(Value::as_str).map(str::to_owned);
+    let waits = conditions.filter(|condition| {
+        let type_ = field(condition, "type").unwrap_or_default();
+        field(condition, "status").as_deref() == Some("False") && (!runs || OF_NODE.contains(&type_.as_str()))
+    });
+    let evidence = waits.map(|condition| {
+        let [type_, reason, message] =
+            ["type", "reason", "message"].map(|name| field(condition, name).unwrap_or_default());
+        format!("{type_} is False: {reason} {message}").trim_end().to_owned()
+    });
+    let evidence: Vec<String> = evidence.collect();
+    if runs && evidence.is_empty() {
         return None;
     }
-    let conditions = machine.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
-    let waits = conditions.filter(|condition| condition.get("status").and_then(Value::as_str) == Some("False"));
-    let evidence = waits.map(|condition| {
-        let field = |name: &str| condition.get(name).and_then(Value::as_str).unwrap_or_default();
-        format!("{} is False: {} {}", field("type"), field("reason"), field("message")).trim_end().to_owned()
-    });
     let mut link = Link::new(Stage::Object, format!("{name} is {phase}"));
-    link.evidence = evidence.collect();
+    link.evidence = evidence;
     Some(link)
 }
 
@@ -160,6 +174,12 @@ mod tests {
             {"type": "InfrastructureReady", "status": "False", "reason": "WaitingForIP", "message": "no lease yet"},
             {"type": "BootstrapReady", "status": "True"},
         ]});
+        let dead = json!({"phase": "Running", "conditions": [
+            {"type": "NodeHealthy", "status": "False", "reason": "NodeConditionsFailed", "message": "its node says Ready is Unknown"},
+            {"type": "Ready", "status": "False"},
+        ]});
+        let evidence = vec!["NodeHealthy is False: NodeConditionsFailed its node says Ready is Unknown".to_owned()];
+        assert_eq!(told(dead), Some(("Machine m is Running".to_owned(), None, evidence)));
         let evidence = vec!["InfrastructureReady is False: WaitingForIP no lease yet".to_owned()];
         assert_eq!(told(waiting), Some(("Machine m is Provisioning".to_owned(), None, evidence)));
     }

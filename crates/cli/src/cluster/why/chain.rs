@@ -71,11 +71,16 @@ pub(crate) fn people(owner: BlockerOwner) -> &'static str {
 pub(crate) fn answer(cluster: &TenantCluster, below: &Below) -> Answer {
     let status = cluster.status.clone().unwrap_or_default();
     let mut chain = vec![symptom(cluster, &status)];
-    chain.extend(failing(&status.conditions).map(|condition| of_condition(Stage::Condition, condition)));
+    chain.extend(aspects(&status));
     chain.extend(unseen(cluster, &status));
     chain.extend(paused(cluster));
     chain.extend(status.blockers.iter().map(|blocker| of_blocker(Stage::Blocker, "it", blocker)));
     chain.extend(below::links(below));
+    let addons = below::addons(below);
+    match status.worker_nodes_desired {
+        Some(0) if !addons.is_empty() => chain.push(idle(cluster)),
+        _ => chain.extend(addons),
+    }
     let healthy = chain.len() == 1 && phase(cluster, &status) == ClusterPhase::Ready;
     if healthy && let Some(first) = chain.first_mut() {
         first.message = Some("nothing stands in its way".to_owned());
@@ -146,6 +151,40 @@ fn paused(cluster: &TenantCluster) -> Option<Link> {
     let (name, team) = (cluster.name_any(), cluster.namespace().unwrap_or_default());
     link.remedy = Some(format!("butlerctl cluster resume {name} -n {team}"));
     Some(link)
+}
+
+/// The aspects that are not as they should be, those together that are so for the same reason. What a blocker says is not
+/// said twice.
+fn aspects(status: &TenantClusterStatus) -> Vec<Link> {
+    let mut groups: Vec<(Vec<&str>, &Condition)> = Vec::new();
+    let alike = |a: &Condition, b: &Condition| (&a.status, &a.reason, &a.message) == (&b.status, &b.reason, &b.message);
+    for condition in failing(&status.conditions) {
+        match groups.iter_mut().find(|(_, first)| alike(first, condition)) {
+            Some((types, _)) => types.push(&condition.type_),
+            None => groups.push((vec![&condition.type_], condition)),
+        }
+    }
+    let link = |(types, first): (Vec<&str>, &Condition)| {
+        let mut link = of_condition(Stage::Condition, first);
+        if let [others @ .., last] = types.as_slice()
+            && !others.is_empty()
+        {
+            let reason = first.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            link.subject = format!("{} and {last} are {}{reason}", others.join(", "), first.status);
+        }
+        link.message = link.message.filter(|message| status.blockers.iter().all(|blocker| blocker.message != *message));
+        link
+    };
+    groups.into_iter().map(link).collect()
+}
+
+/// Nothing runs where there are no workers, and nothing is wrong with that.
+fn idle(cluster: &TenantCluster) -> Link {
+    let mut link = Link::new(Stage::Object, "it has no workers, so its addons do not run");
+    link.owner = Some(BlockerOwner::User);
+    let (name, team) = (cluster.name_any(), cluster.namespace().unwrap_or_default());
+    link.remedy = Some(format!("butlerctl cluster scale {name} -n {team} --workers N"));
+    link
 }
 
 /// Conditions that do not hold; Ready, which sums them up, only when it stands alone.

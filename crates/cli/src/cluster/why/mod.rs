@@ -192,6 +192,32 @@ because no controller has looked at it yet
     }
 
     #[test]
+    fn the_same_is_not_said_twice() {
+        let fails = |type_: &str, message: &str| json!({"type": type_, "status": "False", "reason": "DataStoreMissing", "message": message});
+        let missing = "DataStore x does not exist";
+        let status = json!({
+            "phase": "Provisioning", "observedGeneration": 1,
+            "conditions": [
+                fails("InfrastructureReady", missing), fails("ControlPlaneReady", missing), fails("WorkersReady", missing),
+                fails("AddonsReady", "addons wait"),
+            ],
+            "blockers": [{"reason": "DataStoreMissing", "message": missing, "owner": "PlatformAdmin"}],
+        });
+        assert_eq!(
+            why(json!({}), json!({}), status, &Below::default()),
+            "\
+team-a/my-cluster is Provisioning
+because InfrastructureReady, ControlPlaneReady and WorkersReady are False: DataStoreMissing
+and AddonsReady is False: DataStoreMissing
+  says  addons wait
+because it waits for DataStoreMissing
+  says  DataStore x does not exist
+  who   an operator of the platform
+"
+        );
+    }
+
+    #[test]
     fn nothing_is_wrong_with_a_ready_cluster() {
         let status = json!({"phase": "Ready", "observedGeneration": 1, "workerNodesReady": 3, "workerNodesDesired": 3});
         assert_eq!(
@@ -210,8 +236,18 @@ because no controller has looked at it yet
             ..Below::default()
         };
         assert_eq!(
-            why(json!({}), json!({}), status, &below),
+            why(json!({}), json!({}), status.clone(), &below),
             "team-a/my-cluster is Ready\nbut TenantAddon my-cluster-metallb is Failed\n  says  chart not found\n"
+        );
+        let empty = json!({"phase": "Ready", "observedGeneration": 1, "workerNodesReady": 0, "workerNodesDesired": 0});
+        assert_eq!(
+            why(json!({}), json!({}), empty, &below),
+            "\
+team-a/my-cluster is Ready
+but it has no workers, so its addons do not run
+  who   you
+  do    butlerctl cluster scale my-cluster -n team-a --workers N
+"
         );
     }
 }

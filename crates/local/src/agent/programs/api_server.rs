@@ -269,8 +269,8 @@ mod tests {
     }
 
     #[test]
-    fn flags_nobody_knows_are_named() {
+    fn flags_that_do_nothing_are_named() {
         let flags = Flags::parse(["--secure-port=1", "--colour=red", "--authorization-mode=Node,RBAC", "--tls-cert=x"]);
-        assert_eq!(unknown(&flags), "--colour, --tls-cert");
+        assert_eq!(ignored(&flags), "--colour, --tls-cert");
     }
 }

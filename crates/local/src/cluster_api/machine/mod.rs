@@ -108,7 +108,8 @@ impl Machines {
             }
             Step::Drain(node) => {
                 let Some(tenant) = world.tenants.get(&cluster_key(machine)).await? else { return Ok(None) };
-                let waiting = drain::drain(&world.tenants, &cluster_key(machine), &tenant, &node).await?;
+                let begun = removal::drained_since(machine);
+                let waiting = drain::drain(&world.tenants, &cluster_key(machine), &tenant, &node, begun).await?;
                 let status = Some(plan::drained(observed, waiting.as_deref()));
                 if status != machine.status {
                     world.machines.report(&Machine { status, ..(**machine).clone() }).await?;

@@ -191,13 +191,17 @@ pub(super) fn must_find_node(machine: &Machine, cluster: &Cluster, now: Timestam
     has_node && !is_leaving(cluster) && must_drain(machine, now) && later(asked, limit.unwrap_or(UNREACHABLE)) > now
 }
 
+/// Since when its node is being emptied.
+pub(super) fn drained_since(machine: &Machine) -> Option<Timestamp> {
+    Some(machine.status.as_ref()?.deletion.as_ref()?.node_drain_start_time.as_ref()?.0)
+}
+
 fn must_drain(machine: &Machine, now: Timestamp) -> bool {
-    let status = machine.status.clone().unwrap_or_default();
-    let begun = status.deletion.as_ref().and_then(|deletion| deletion.node_drain_start_time.as_ref());
-    let is_done = Condition::holds(&status.conditions, conditions::DRAINING_SUCCEEDED);
+    let told = machine.status.iter().flat_map(|status| &status.conditions);
+    let is_done = Condition::holds(told, conditions::DRAINING_SUCCEEDED);
     !machine.annotations().contains_key(annotations::EXCLUDE_NODE_DRAINING)
         && !is_done
-        && !is_over(begun, machine.spec.node_drain_timeout.as_deref(), now)
+        && !is_over(drained_since(machine), machine.spec.node_drain_timeout.as_deref(), now)
 }
 
 fn must_wait_for_volumes(observed: &Observed) -> bool {
@@ -205,12 +209,12 @@ fn must_wait_for_volumes(observed: &Observed) -> bool {
     let deletion = machine.status.as_ref().and_then(|status| status.deletion.clone()).unwrap_or_default();
     let begun = deletion.wait_for_node_volume_detach_start_time;
     !machine.annotations().contains_key(annotations::EXCLUDE_VOLUME_DETACH)
-        && !is_over(begun.as_ref(), machine.spec.node_volume_detach_timeout.as_deref(), observed.now)
+        && !is_over(begun.map(|begun| begun.0), machine.spec.node_volume_detach_timeout.as_deref(), observed.now)
 }
 
-fn is_over(begun: Option<&Time>, limit: Option<&str>, now: Timestamp) -> bool {
+fn is_over(begun: Option<Timestamp>, limit: Option<&str>, now: Timestamp) -> bool {
     let limit = duration(limit).filter(|limit| !limit.is_zero());
-    begun.zip(limit).is_some_and(|(begun, limit)| later(begun.0, limit) <= now)
+    begun.zip(limit).is_some_and(|(begun, limit)| later(begun, limit) <= now)
 }
 
 #[cfg(test)]

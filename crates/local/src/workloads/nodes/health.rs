@@ -4,14 +4,13 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, NodeCondition, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::workloads::placement::{self, NO_EXECUTE, NO_SCHEDULE};
+use crate::workloads::placement::{self, NO_EXECUTE, NO_SCHEDULE, UNSCHEDULABLE};
 
 /// How long an agent may be silent: several of its leases.
 pub(super) const GRACE: SignedDuration = SignedDuration::from_secs(40);
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 /// Conditions that keep new pods away while they hold.
 const PRESSURES: [(&str, &str); 4] = [
     ("MemoryPressure", "node.kubernetes.io/memory-pressure"),

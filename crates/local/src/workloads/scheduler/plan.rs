@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Node, Pod, PodSpec, Taint};
+use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use kernel::quantity::Quantity;
 use kube::ResourceExt;
 
@@ -13,7 +13,9 @@ use super::company::Company;
 use super::ledger::Ledger;
 use super::resources::{self, Amounts};
 use crate::workloads::claim::controller;
-use crate::workloads::placement::{self, NO_EXECUTE, NO_SCHEDULE, is_selected, preference, untolerated};
+use crate::workloads::placement::{
+    self, NO_EXECUTE, NO_SCHEDULE, is_selected, preference, tolerates_cordon, untolerated,
+};
 
 /// The order of decisions: the most important first, of those the oldest.
 pub(super) fn order(pod: &Pod) -> (Reverse<i32>, Option<Timestamp>, String) {
@@ -64,12 +66,9 @@ fn objections_to(
     ledger: &Ledger,
 ) -> Vec<String> {
     let tolerations = spec.tolerations.as_deref().unwrap_or_default();
-    if node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false) {
-        let cordon =
-            Taint { key: "node.kubernetes.io/unschedulable".into(), effect: NO_SCHEDULE.into(), ..Taint::default() };
-        if untolerated(&[cordon], tolerations, &[NO_SCHEDULE]).is_some() {
-            return vec!["node(s) were unschedulable".into()];
-        }
+    let is_closed = node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false);
+    if is_closed && !tolerates_cordon(tolerations) {
+        return vec!["node(s) were unschedulable".into()];
     }
     if let Some(taint) = untolerated(placement::taints(node), tolerations, &[NO_SCHEDULE, NO_EXECUTE]) {
         let value = taint.value.as_deref().unwrap_or_default();
