@@ -172,7 +172,7 @@ struct Objects<K> {
     by_key: BTreeMap<Key, Kept<K>>,
     packing: Packing,
     /// Keys by the UID of their controller.
-    by_owner: HashMap<String, BTreeSet<Key>>,
+    by_owner: HashMap<Box<str>, Vec<Key>>,
     /// The latest revision the watch has told of.
     told: u64,
     /// UIDs of what this process deleted and the watch still has to say so of.
@@ -476,7 +476,12 @@ impl<K: Object> Objects<K> {
             self.forget_owner(uid, &key);
         }
         if let Some(uid) = controller_uid(&**object) {
-            self.by_owner.entry(uid.to_owned()).or_default().insert(key);
+            let keys = self.by_owner.entry(uid.into()).or_default();
+            if let Err(place) = keys.binary_search(&key) {
+                // Most own one.
+                keys.reserve_exact(1);
+                keys.insert(place, key);
+            }
         }
         before
     }
@@ -491,7 +496,7 @@ impl<K: Object> Objects<K> {
 
     fn forget_owner(&mut self, uid: &str, key: &Key) {
         if let Some(keys) = self.by_owner.get_mut(uid) {
-            keys.remove(key);
+            keys.retain(|known| known != key);
             if keys.is_empty() {
                 self.by_owner.remove(uid);
             }

@@ -131,8 +131,13 @@ struct Near {
     address: SocketAddr,
     name: ServerName<'static>,
     tls: Arc<ClientConfig>,
-    /// Where it was let in.
-    entered: Mutex<Option<(Arc<dyn Door>, Arc<dyn Inside>)>>,
+    entered: Mutex<Option<Entered>>,
+}
+
+/// Where a client was let in.
+struct Entered {
+    door: Arc<dyn Door>,
+    inside: Arc<dyn Inside>,
 }
 
 impl Near {
@@ -151,16 +156,16 @@ impl Near {
     fn server(&self) -> Option<Result<Arc<dyn Inside>, BoxError>> {
         let doors = self.nearby.at(self.address);
         let mut entered = self.entered.lock();
-        if let Some((known, inside)) = &*entered
-            && doors.iter().any(|door| Arc::ptr_eq(door, known))
+        if let Some(known) = &*entered
+            && doors.iter().any(|door| Arc::ptr_eq(door, &known.door))
         {
-            return Some(Ok(Arc::clone(inside)));
+            return Some(Ok(Arc::clone(&known.inside)));
         }
         *entered = None;
         let door = doors.into_iter().next()?;
         let greeted = ClientConnection::new(Arc::clone(&self.tls), self.name.clone());
         let inside = greeted.map_err(BoxError::from).and_then(|client| door.enter(client));
-        Some(inside.inspect(|inside| *entered = Some((door, Arc::clone(inside)))))
+        Some(inside.inspect(|inside| *entered = Some(Entered { door, inside: Arc::clone(inside) })))
     }
 }
 

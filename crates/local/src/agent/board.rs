@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use parking_lot::Mutex;
 use runtime::events::Recorder;
@@ -13,7 +14,7 @@ use runtime::{Clock, Key, Queue};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::program::{Context, Control, Exit, Launch, NotStarted, Program, Running};
+use super::program::{Context, Control, Exit, Launch, NotStarted, Program, Running, Who};
 use super::record::{Backoff, Record, State, Trouble};
 
 /// What a program may take beyond its time to stop before it is dropped.
@@ -102,6 +103,13 @@ impl Board {
         }
     }
 
+    /// Forgets what the containers of a pod share and only they read: it is made again when one is started again.
+    pub(crate) fn put_away(&self, key: &Key) {
+        if let Some(entry) = self.entries.lock().get_mut(key) {
+            entry.context = None;
+        }
+    }
+
     /// Asks all containers of a pod to stop within `grace`.
     pub(crate) fn stop(&self, key: &Key, grace: Duration) {
         for handle in self.entries.lock().get(key).into_iter().flat_map(|entry| entry.running.values()) {
@@ -121,17 +129,18 @@ impl Board {
         let (key, name) = (Key::of(&*launch.pod), launch.container.name.clone());
         let id = format!("butler://{}-{}", launch.pod.uid().unwrap_or_default(), self.number());
         let (stop, stopping) = watch::channel(None);
+        let who = Arc::new(who(&launch.pod));
         let control = |stop: watch::Receiver<_>| Control {
             board: Arc::clone(self),
             id: id.clone(),
-            pod: Arc::clone(&launch.pod),
+            pod: Arc::clone(&who),
             container: name.clone(),
             stop,
         };
         let reporting = control(stopping.clone());
         let supervising = control(stopping);
         self.change(&key, &name, |container, board| container.begin(id.clone(), (board.clock)()));
-        match program.start(launch.clone(), reporting).await {
+        match program.start(launch, reporting).await {
             Ok(running) => {
                 // Held until the handle is in its place, which the end of the task removes.
                 let mut entries = self.entries.lock();
@@ -150,7 +159,7 @@ impl Board {
     }
 
     /// Takes in how a running container fares.
-    pub(crate) fn report(&self, pod: &Pod, name: &str, run: &str, is_started: bool, is_ready: bool) {
+    pub(crate) fn report(&self, pod: &Who, name: &str, run: &str, is_started: bool, is_ready: bool) {
         let key = Key::of(pod);
         let mut entries = self.entries.lock();
         let container = entries.get_mut(&key).and_then(|entry| entry.record.container(name));
@@ -184,6 +193,12 @@ impl Board {
     fn number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
+}
+
+fn who(pod: &Pod) -> Who {
+    let ObjectMeta { name, namespace, uid, .. } = pod.metadata.clone();
+    let metadata = ObjectMeta { name, namespace, uid, ..ObjectMeta::default() };
+    Who { metadata, ..Who::default() }
 }
 
 /// Runs a container to its end and writes that down.

@@ -53,7 +53,7 @@ impl Reconcile for Pods {
         let address = self.address(key, &pod);
         let now = (self.board.clock)();
         let Some(planned) = self.board.with(key, |record| plan(&pod, record, now)) else { return Ok(Next::Rest) };
-        let mut wake = planned.wake;
+        let (mut wake, is_at_rest) = (planned.wake, planned.steps.is_empty());
         for step in planned.steps {
             match step {
                 Step::Start(name) => wake = earlier(wake, self.start(key, &pod, address, &name).await),
@@ -67,6 +67,9 @@ impl Reconcile for Pods {
         wake = earlier(wake, self.renew(key, &pod).await);
         self.report(key, &pod).await?;
         self.retire(key, &pod).await;
+        if is_at_rest && self.settings.bridge.is_none() && self.place(&pod) != Place::Namespace {
+            self.board.put_away(key);
+        }
         Ok(wake.map_or(Next::Rest, Next::After))
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::{Container, Pod};
+use kube::core::PartialObjectMeta;
 use runtime::events::News;
 use tokio::sync::watch;
 
@@ -188,12 +189,15 @@ impl Launch {
     }
 }
 
+/// Which pod is meant.
+pub(crate) type Who = PartialObjectMeta<Pod>;
+
 /// How a program hears from its agent, and tells it how it fares.
 pub(crate) struct Control {
     pub(crate) board: Arc<Board>,
     /// The container's identifier, by which a report of an earlier run is told from one of this.
     pub(crate) id: String,
-    pub(crate) pod: Arc<Pod>,
+    pub(crate) pod: Arc<Who>,
     pub(crate) container: String,
     pub(crate) stop: watch::Receiver<Option<Duration>>,
 }

@@ -66,11 +66,12 @@ impl Program for ControllerPrograms {
             };
             let (turn, apis, start, role) =
                 (self.turn(&name), self.apis.subscribe(), Arc::clone(&self.start), self.role);
+            let pod = launch.pod.uid().unwrap_or_default();
             control.report(true, true);
             let running = async move {
                 let work = async {
                     let _turn = turn.lock_owned().await;
-                    let api = started(apis, &launch.pod.uid().unwrap_or_default()).await;
+                    let api = started(apis, &pod).await;
                     let client = match accepted(&api, peer, role).await {
                         Ok(client) => client,
                         Err(error) => return Exit::failed(format!("the API refuses the certificate: {error}")),

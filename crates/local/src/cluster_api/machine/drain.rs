@@ -94,7 +94,8 @@ fn must_go(pod: &Pod, node: &Drained<'_>) -> bool {
     let is_stuck = pod.metadata.deletion_timestamp.is_some() && !node.answers;
     let since = node.begun.zip(pod.metadata.creation_timestamp.as_ref());
     let is_new = since.is_some_and(|(begun, made)| made.0.as_second() > begun.as_second());
-    !of_node && !is_mirror && !is_stuck && !(is_new && pod.tolerates_cordon())
+    let comes_back = is_new && pod.tolerates_cordon();
+    !(of_node || is_mirror || is_stuck || comes_back)
 }
 
 #[cfg(test)]

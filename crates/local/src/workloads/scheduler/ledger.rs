@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
-use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use runtime::Key;
 
@@ -22,7 +22,8 @@ pub(super) struct Ledger {
 
 /// A pod and where it is.
 pub(super) struct Placed {
-    pub(super) pod: Arc<Pod>,
+    /// As much of it as others are placed by.
+    pub(super) pod: Box<Pod>,
     pub(super) node: String,
     requests: Amounts,
     /// Bound by a request that the watch has not told of yet.
@@ -38,10 +39,10 @@ pub(super) struct Used {
 
 impl Ledger {
     /// Takes in how a pod is now.
-    pub(super) fn observe(&mut self, pod: &Arc<Pod>) {
-        let key = Key::of(&**pod);
+    pub(super) fn observe(&mut self, pod: &Pod) {
+        let key = Key::of(pod);
         match node(pod) {
-            Some(name) if !is_finished(pod) => self.place(key, Arc::clone(pod), name.to_owned(), false),
+            Some(name) if !is_finished(pod) => self.place(key, pod, name.to_owned(), false),
             _ => {
                 let known = self.placed.get(&key);
                 let pending = known.is_some_and(|known| known.assumed && known.pod.uid() == pod.uid());
@@ -53,8 +54,8 @@ impl Ledger {
     }
 
     /// Counts a pod on a node before it is there.
-    pub(super) fn assume(&mut self, pod: &Arc<Pod>, node: &str) {
-        self.place(Key::of(&**pod), Arc::clone(pod), node.to_owned(), true);
+    pub(super) fn assume(&mut self, pod: &Pod, node: &str) {
+        self.place(Key::of(pod), pod, node.to_owned(), true);
     }
 
     /// Whether a pod is about to be bound or was.
@@ -62,13 +63,14 @@ impl Ledger {
         self.placed.contains_key(key)
     }
 
-    fn place(&mut self, key: Key, pod: Arc<Pod>, node: String, assumed: bool) {
+    fn place(&mut self, key: Key, pod: &Pod, node: String, assumed: bool) {
         self.remove(&key);
         let requests = pod.spec.as_ref().map(resources::requests).unwrap_or_default();
         let used = self.used.entry(node.clone()).or_default();
         resources::add(&mut used.amounts, &requests);
         used.pods += 1;
-        self.repelling += usize::from(repels(&pod));
+        self.repelling += usize::from(repels(pod));
+        let pod = Box::new(outline(pod));
         self.placed.insert(key, Placed { pod, node, requests, assumed });
     }
 
@@ -109,6 +111,33 @@ impl Ledger {
     }
 }
 
+/// What others are placed by: whose it is, what it is called, whom it keeps away, and its ports on the node. All of a pod would
+/// be ten times as much.
+fn outline(pod: &Pod) -> Pod {
+    let has_host_port = |container: &&Container| container.ports.iter().flatten().any(|port| port.host_port.is_some());
+    let spec = pod.spec.as_ref().map(|spec| PodSpec {
+        affinity: spec.affinity.clone(),
+        containers: spec
+            .containers
+            .iter()
+            .filter(has_host_port)
+            .map(|container| Container { ports: container.ports.clone(), ..Container::default() })
+            .collect(),
+        ..PodSpec::default()
+    });
+    let known = &pod.metadata;
+    let metadata = ObjectMeta {
+        name: known.name.clone(),
+        namespace: known.namespace.clone(),
+        uid: known.uid.clone(),
+        labels: known.labels.clone(),
+        owner_references: known.owner_references.clone(),
+        deletion_timestamp: known.deletion_timestamp.clone(),
+        ..ObjectMeta::default()
+    };
+    Pod { metadata, spec, status: None }
+}
+
 fn repels(pod: &Pod) -> bool {
     !super::company::repelled(pod).is_empty()
 }
@@ -119,14 +148,12 @@ mod tests {
 
     use super::*;
 
-    fn pod(node: Value, phase: &str) -> Arc<Pod> {
+    fn pod(node: Value, phase: &str) -> Pod {
         let containers = json!([{"name": "a", "resources": {"requests": {"cpu": "250m"}}}]);
-        Arc::new(
-            serde_json::from_value(json!({
-                "metadata": {"name": "p", "namespace": "d", "uid": "1"},
-                "spec": {"nodeName": node, "containers": containers}, "status": {"phase": phase}}))
-            .unwrap(),
-        )
+        serde_json::from_value(json!({
+            "metadata": {"name": "p", "namespace": "d", "uid": "1"},
+            "spec": {"nodeName": node, "containers": containers}, "status": {"phase": phase}}))
+        .unwrap()
     }
 
     fn used(ledger: &Ledger) -> Option<(i64, i64)> {
