@@ -84,15 +84,18 @@ impl Log {
         if length < WORTH_SHRINKING || length / SPACIOUS < contents.bytes {
             return Ok(self);
         }
+        // What a link leads to is replaced, and not the link.
+        let Ok(path) = path.canonicalize() else { return Ok(self) };
         let partial = path.with_extension("new");
         let _ = std::fs::remove_file(&partial);
         let copied = Self::create(&partial).ok().filter(|copy| self.copy_into(copy).is_ok());
-        let Some(copy) = copied else {
+        let renamed = copied.filter(|_| std::fs::rename(&partial, &path).is_ok());
+        let Some(copy) = renamed else {
             // There may be no room for it. The file is large, but sound.
             let _ = std::fs::remove_file(&partial);
             return Ok(self);
         };
-        put_in_place(&partial, path).map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+        sync_folder(&path).map_err(|source| OpenError::Io { path, source })?;
         Ok(copy)
     }
 
@@ -287,8 +290,12 @@ impl Log {
 }
 
 /// Gives a finished file its name. What is written to it from now on must not be lost with the name.
-fn put_in_place(partial: &Path, path: &Path) -> io::Result<()> {
+pub(crate) fn put_in_place(partial: &Path, path: &Path) -> io::Result<()> {
     std::fs::rename(partial, path)?;
+    sync_folder(path)
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder)?.sync_all()
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{OpenError, StoreError};
-use crate::log::Log;
+use crate::log::{Log, put_in_place};
 use crate::store::Store;
 
 /// A snapshot could not be written.
@@ -69,7 +69,7 @@ pub(crate) fn write(log: &Log, path: &Path) -> Result<(), SnapshotError> {
         let _ = std::fs::remove_file(&partial);
         return Err(error);
     }
-    std::fs::rename(&partial, path).map_err(|source| SnapshotError::Rename { path: path.to_owned(), source })
+    put_in_place(&partial, path).map_err(|source| SnapshotError::Rename { path: path.to_owned(), source })
 }
 
 /// Makes a store at `path` from a snapshot, which stays as it is.
@@ -81,7 +81,7 @@ pub(crate) fn restore(snapshot: &Path, path: &Path) -> Result<(), RestoreError> 
     let cannot_copy = |source| RestoreError::Copy { snapshot: snapshot.to_owned(), path: path.to_owned(), source };
     std::fs::copy(snapshot, &partial).map_err(cannot_copy)?;
     match Store::open(&partial) {
-        Ok(_sound) => std::fs::rename(&partial, path).map_err(cannot_copy),
+        Ok(_sound) => put_in_place(&partial, path).map_err(cannot_copy),
         Err(source) => {
             let _ = std::fs::remove_file(&partial);
             Err(RestoreError::Unusable { snapshot: snapshot.to_owned(), source })

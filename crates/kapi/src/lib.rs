@@ -41,6 +41,6 @@ pub use auth::Security;
 pub use controllers::Controllers;
 pub use kapi_auth::{StaticTokens, User};
 pub use respond::Body;
-pub use server::{Identity, Server, TlsError, serve};
+pub use server::{Admitted, Identity, Server, TlsError, serve};
 pub use service::{Peer, Service};
 pub use status::{Cause, Details, Status};

@@ -3,15 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use rustls::{ClientConnection, ServerConfig, ServerConnection};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::RwLock;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
+use tower::Service as _;
 
 use crate::api::Api;
+use crate::respond::Body;
 use crate::service::{Peer, Service};
 
 mod handshake;
@@ -30,6 +34,26 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Server {
     api: Api,
     tls: Arc<ServerConfig>,
+    /// Held by requests that came without a connection.
+    under_way: Arc<RwLock<()>>,
+}
+
+/// An API for a client of this process that was let in.
+pub struct Admitted {
+    service: Service,
+    under_way: Arc<RwLock<()>>,
+}
+
+impl Admitted {
+    /// Answers a request. A server that stops waits for it.
+    pub async fn answer<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + 'static,
+    {
+        let _under_way = self.under_way.read().await;
+        let Ok(response) = self.service.clone().call(request).await;
+        response
+    }
 }
 
 /// Serves `api` on `listener` until `stop` resolves, then ends watches and lets requests under way finish.
@@ -46,7 +70,7 @@ pub async fn serve(
 impl Server {
     /// A server of this API.
     pub fn new(api: Api, identity: &Identity) -> Result<Self, TlsError> {
-        Ok(Self { api, tls: Arc::new(tls::server_config(identity)?) })
+        Ok(Self { api, tls: Arc::new(tls::server_config(identity)?), under_way: Arc::default() })
     }
 
     /// Serves on `listener` until `stop` resolves, then ends watches and lets requests under way finish.
@@ -76,15 +100,17 @@ impl Server {
         }
         drop(listener);
         self.api.inner.ending.send_replace(true);
-        let _ = tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown()).await;
+        let over = async { tokio::join!(graceful.shutdown(), self.under_way.write()) };
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, over).await;
     }
 
     /// The API for a client of this process, after the handshake that a connection would begin with: the client believes the
     /// certificate, and holds the key of its own.
-    pub fn admit(&self, client: ClientConnection) -> Result<Service, rustls::Error> {
+    pub fn admit(&self, client: ClientConnection) -> Result<Admitted, rustls::Error> {
         let mut server = ServerConnection::new(Arc::clone(&self.tls))?;
         handshake::between(client, &mut server)?;
-        Ok(self.api.service_for(peer(&server)))
+        let service = self.api.service_for(peer(&server));
+        Ok(Admitted { service, under_way: Arc::clone(&self.under_way) })
     }
 }
 

@@ -23,6 +23,7 @@ mod kept;
 mod key;
 mod kubeconfig;
 mod metrics;
+mod objects;
 mod patience;
 mod queue;
 mod watched;

@@ -1,7 +1,7 @@
 //! Copies of what is in the API, kept up to date by watching: one stream and one copy per kind.
 
 use std::any::{Any, TypeId};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,8 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use crate::follow::{self, Selection, follow};
-use crate::kept::{Kept, Packing, ROUND};
+use crate::kept::{ROUND, Unread};
+use crate::objects::{Objects, revision};
 use crate::{Key, Queue};
 
 /// What a process watches. Whoever asks for a kind shares one stream and one copy with everybody else. Clones share all.
@@ -95,7 +96,7 @@ impl Watches {
         {
             return Watched { copy };
         }
-        let copy = Copy::<K>::new();
+        let copy = Copy::<K>::new(&K::kind(&kind));
         let state = copy.state.subscribe();
         let client = self.shared.client.clone();
         let following = Following { copy: Arc::clone(&copy) };
@@ -168,24 +169,6 @@ enum State {
 /// How many objects are looked at before others get their turn.
 const AT_A_TIME: usize = 100;
 
-struct Objects<K> {
-    by_key: BTreeMap<Key, Kept<K>>,
-    packing: Packing,
-    /// Keys by the UID of their controller.
-    by_owner: HashMap<Box<str>, Vec<Key>>,
-    /// The latest revision the watch has told of.
-    told: u64,
-    /// UIDs of what this process deleted and the watch still has to say so of.
-    deleted: HashMap<Key, String>,
-}
-
-impl<K> Default for Objects<K> {
-    fn default() -> Self {
-        let (by_key, by_owner, deleted) = (BTreeMap::new(), HashMap::new(), HashMap::new());
-        Self { by_key, packing: Packing::default(), by_owner, told: 0, deleted }
-    }
-}
-
 /// What can be watched: an object of a kind that is known, in whole or in part.
 pub trait Object: Resource + Clone + Serialize + DeserializeOwned + Send + Sync + 'static {}
 
@@ -232,10 +215,7 @@ impl<K: Object> Watched<K> {
 
     /// All objects whose controller has this UID.
     pub fn owned_by(&self, uid: &str) -> Vec<Arc<K>> {
-        self.copy.read(|objects| {
-            let keys = objects.by_owner.get(uid).into_iter().flatten();
-            objects.open(keys.filter_map(|key| objects.by_key.get(key)))
-        })
+        self.copy.read(|objects| objects.owned_by(uid))
     }
 
     /// Takes in what a write of this process gave back, so that the next read knows of it before the watch does.
@@ -317,10 +297,10 @@ enum Source {
 }
 
 impl<K: Object> Copy<K> {
-    fn new() -> Arc<Self> {
+    fn new(kind: &str) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
-            objects: RwLock::default(),
+            objects: RwLock::new(Objects::new(kind)),
             is_looked_after: AtomicBool::new(false),
             listeners: RwLock::default(),
             state: watch::Sender::new(State::Unknown),
@@ -357,19 +337,28 @@ impl<K: Object> Copy<K> {
 
     /// Packs what nobody has read for a round. Whether there may be more to pack after the next.
     async fn rest(&self) -> bool {
-        let mut is_more = false;
-        let mut after = Bound::Unbounded;
+        let (mut is_more, mut after) = (false, Bound::Unbounded);
         loop {
-            {
+            let (unread, packing) = {
                 let objects = self.objects.read();
-                let mut some = objects.by_key.range((after, Bound::Unbounded)).take(AT_A_TIME).peekable();
-                let mut last = None;
-                while let Some((key, kept)) = some.next() {
-                    is_more |= kept.rest(&objects.packing);
-                    last = some.peek().is_none().then(|| key.clone());
+                let some = objects.by_key.range((after, Bound::Unbounded)).take(AT_A_TIME);
+                let some: Vec<_> = some.map(|(key, kept)| (key.clone(), kept.unread())).collect();
+                (some, Arc::clone(&objects.packing))
+            };
+            let Some((last, _)) = unread.last() else { return is_more };
+            after = Bound::Excluded(last.clone());
+            for (key, unread) in unread {
+                match unread {
+                    Unread::NotYet => is_more = true,
+                    Unread::Nothing => {}
+                    // Nobody waits for it.
+                    Unread::Since(object) => {
+                        let packed = packing.pack(&*object);
+                        if let (Some(packed), Some(kept)) = (packed, self.objects.read().by_key.get(&key)) {
+                            kept.replace(&object, packed);
+                        }
+                    }
                 }
-                let Some(last) = last else { return is_more };
-                after = Bound::Excluded(last);
             }
             tokio::task::yield_now().await;
         }
@@ -392,7 +381,7 @@ impl<K: Object> Copy<K> {
                 // The watch has told of it already, and then that it went.
                 Source::Write => !objects.by_key.contains_key(&key) && revision(&*object) <= Some(objects.told),
             };
-            if ended || objects.get(&key).is_some_and(|known| !is_newer(&*known, &*object)) {
+            if ended || !objects.is_news(&key, &*object) {
                 return;
             }
             objects.insert(key, &object)
@@ -443,9 +432,9 @@ impl<K: Object> Copy<K> {
             let mut objects = self.objects.write();
             objects.told = objects.told.max(listed_at);
             objects.deleted.retain(|key, _| named.contains(key));
-            let unnamed = objects.by_key.keys().filter(|key| !named.contains(*key));
-            let is_older = |object: Arc<K>| revision(&*object).is_none_or(|revision| revision <= listed_at);
-            unnamed.filter(|key| objects.get(key).is_none_or(is_older)).cloned().collect()
+            let unnamed = objects.by_key.iter().filter(|(key, _)| !named.contains(*key));
+            let older = unnamed.filter(|(_, kept)| kept.revision().is_none_or(|revision| revision <= listed_at));
+            older.map(|(key, _)| key.clone()).collect()
         };
         gone.iter().for_each(|key| self.remove(key, None));
     }
@@ -453,71 +442,6 @@ impl<K: Object> Copy<K> {
     fn tell(&self, before: Option<&Arc<K>>, after: Option<&Arc<K>>) {
         self.listeners.read().iter().for_each(|listening| (listening.listener)(before, after));
     }
-}
-
-impl<K: Object> Objects<K> {
-    fn get(&self, key: &Key) -> Option<Arc<K>> {
-        self.by_key.get(key)?.get(&self.packing)
-    }
-
-    fn open<'a>(&'a self, some: impl Iterator<Item = &'a Kept<K>>) -> Vec<Arc<K>> {
-        some.filter_map(|kept| kept.get(&self.packing)).collect()
-    }
-
-    /// Remembers how far the watch has come.
-    fn note(&mut self, told: &K) {
-        self.told = self.told.max(revision(told).unwrap_or(0));
-    }
-
-    fn insert(&mut self, key: Key, object: &Arc<K>) -> Option<Arc<K>> {
-        let before = self.by_key.insert(key.clone(), Kept::new(Arc::clone(object)));
-        let before = before.and_then(|kept| kept.get(&self.packing));
-        if let Some(uid) = before.as_deref().and_then(controller_uid) {
-            self.forget_owner(uid, &key);
-        }
-        if let Some(uid) = controller_uid(&**object) {
-            let keys = self.by_owner.entry(uid.into()).or_default();
-            if let Err(place) = keys.binary_search(&key) {
-                // Most own one.
-                keys.reserve_exact(1);
-                keys.insert(place, key);
-            }
-        }
-        before
-    }
-
-    fn remove(&mut self, key: &Key) -> Option<Arc<K>> {
-        let removed = self.by_key.remove(key)?.get(&self.packing)?;
-        if let Some(uid) = controller_uid(&*removed) {
-            self.forget_owner(uid, key);
-        }
-        Some(removed)
-    }
-
-    fn forget_owner(&mut self, uid: &str, key: &Key) {
-        if let Some(keys) = self.by_owner.get_mut(uid) {
-            keys.retain(|known| known != key);
-            if keys.is_empty() {
-                self.by_owner.remove(uid);
-            }
-        }
-    }
-}
-
-fn controller_uid<K: Resource>(object: &K) -> Option<&str> {
-    object.owner_references().iter().find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
-}
-
-/// Whether `next` is a later state than `known`. Revisions are numbers that grow, in every Kubernetes store.
-fn is_newer<K: Resource>(known: &K, next: &K) -> bool {
-    match (revision(known), revision(next)) {
-        (Some(known), Some(next)) => next > known,
-        _ => true,
-    }
-}
-
-fn revision<K: Resource>(object: &K) -> Option<u64> {
-    object.resource_version().and_then(|version| version.parse().ok())
 }
 
 /// Lets a copy follow its kind.
@@ -585,7 +509,7 @@ mod tests {
 
     #[test]
     fn older_states_never_replace_newer_ones() {
-        let copy = Copy::<ConfigMap>::new();
+        let copy = Copy::<ConfigMap>::new("ConfigMap");
         let watched = Watched { copy: Arc::clone(&copy) };
         let queue = Queue::default();
         watched.queue_each(&queue);
@@ -603,7 +527,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_nobody_reads_is_packed_and_then_nobody_looks_after_it() {
-        let copy = Copy::<ConfigMap>::new();
+        let copy = Copy::<ConfigMap>::new("ConfigMap");
         let watched = Watched { copy: Arc::clone(&copy) };
         let all: Vec<_> = (0..250).map(|number| object(&format!("o{number:03}"), 1, Some("owner"))).collect();
         all.iter().for_each(|object| copy.put(object.clone(), Source::Watch));
@@ -630,7 +554,7 @@ mod tests {
 
     #[test]
     fn objects_are_found_by_owner_and_namespace() {
-        let copy = Copy::<ConfigMap>::new();
+        let copy = Copy::<ConfigMap>::new("ConfigMap");
         let watched = Watched { copy: Arc::clone(&copy) };
         copy.put(object("a", 1, Some("x")), Source::Watch);
         copy.put(object("b", 2, Some("x")), Source::Watch);
@@ -651,7 +575,7 @@ mod tests {
 
     #[test]
     fn who_ended_is_told_nothing_more_and_is_forgotten() {
-        let watched = Watched { copy: Copy::<ConfigMap>::new() };
+        let watched = Watched { copy: Copy::<ConfigMap>::new("ConfigMap") };
         let heard = |whom: &Arc<Mutex<u32>>| watched.on_change_for(whom, |count, _, _| *count.lock() += 1);
         for _ in 0..3 {
             let whom = Arc::new(Mutex::new(0));
@@ -665,7 +589,7 @@ mod tests {
 
     #[test]
     fn what_ended_does_not_come_back() {
-        let copy = Copy::<ConfigMap>::new();
+        let copy = Copy::<ConfigMap>::new("ConfigMap");
         let watched = Watched { copy: Arc::clone(&copy) };
         let key = Key::new("team", "a");
         // The watch is faster than the answer to the write.

@@ -57,8 +57,8 @@ impl Ways {
         Self { nearby: Some(nearby) }
     }
 
-    /// A client of the API that `config` leads to. A read timeout is for clients that do not watch: it ends a connection on
-    /// which nothing comes in.
+    /// A client of the API that `config` leads to. Timeouts are those of a connection: a read timeout ends one on which nothing
+    /// comes in, so it is for clients that do not watch, and servers of this process know none.
     pub fn client(&self, config: Config) -> Result<Client, Error> {
         Ok(Client::new(self.service(&config)?, config.default_namespace))
     }
@@ -144,8 +144,8 @@ impl Near {
     /// Only addresses can be those of a server here, and names are not looked up for it.
     fn new(nearby: Arc<dyn Nearby>, config: &Config, tls: ClientConfig) -> Option<Self> {
         let url = &config.cluster_url;
-        let host = url.host()?;
-        let ip = host.trim_start_matches('[').trim_end_matches(']').parse().ok()?;
+        let host = url.host()?.trim_start_matches('[').trim_end_matches(']');
+        let ip = host.parse().ok()?;
         let name = config.tls_server_name.clone().unwrap_or_else(|| host.to_owned());
         let (Some("https"), Ok(name)) = (url.scheme_str(), ServerName::try_from(name)) else { return None };
         let address = SocketAddr::new(ip, url.port_u16().unwrap_or(443));

@@ -376,15 +376,18 @@ impl ClusterController {
     /// What Prometheus asks for: how many clusters there are, and in which phases.
     fn count(&self) {
         let known: Arc<Mutex<HashMap<Key, (&'static str, String)>>> = Arc::default();
-        let told = Arc::clone(&known);
-        self.clusters.on_change(move |before, after| match (before, after) {
-            (_, Some(cluster)) => {
-                let phase = cluster.status.as_ref().and_then(|status| status.phase);
-                let phase = phase.map_or("Pending", ClusterPhase::as_str);
-                told.lock().insert(Key::of(&**cluster), (phase, team_name(cluster)));
+        let (told, clusters) = (Arc::clone(&known), self.clusters.clone());
+        self.clusters.on_change(move |before, after| {
+            let Some(key) = after.or(before).map(|cluster| Key::of(&**cluster)) else { return };
+            let mut told = told.lock();
+            // Two changes may be told in another order than they happened.
+            match clusters.get(&key) {
+                Some(cluster) => {
+                    let phase = cluster.status.as_ref().and_then(|status| status.phase);
+                    told.insert(key, (phase.map_or("Pending", ClusterPhase::as_str), team_name(&cluster)));
+                }
+                None => drop(told.remove(&key)),
             }
-            (Some(cluster), None) => drop(told.lock().remove(&Key::of(&**cluster))),
-            (None, None) => {}
         });
         let clusters = Arc::clone(&known);
         self.metrics.count_by("butler_tenantcluster_phase", "TenantClusters by phase", "phase", move || {

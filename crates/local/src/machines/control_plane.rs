@@ -171,18 +171,19 @@ impl ControlPlanes {
         let client = administrator(&api);
         let url = format!("https://{}:{port}", endpoint.host);
         let (serves, stopped) = oneshot::channel::<()>();
-        let server = Server::new(api.clone(), &identity);
-        let server = Arc::new(server.map_err(|error| failed("the API cannot be served").caused_by(error))?);
-        let known = hosts.doors.open(at, Arc::clone(&server));
         let (served, plane) = (api.clone(), hosts.plane);
+        let server = Server::new(api.clone(), &identity).inspect_err(|_| plane.close(&served));
+        let server = Arc::new(server.map_err(|error| failed("the API cannot be served").caused_by(error))?);
+        let serving = Arc::clone(&server);
         tokio::spawn(async move {
-            server.serve(listener, async { drop(stopped.await) }).await;
+            serving.serve(listener, async { drop(stopped.await) }).await;
             plane.close(&served);
         });
         let controllers = (hosts.controllers)(ControllerRole::ControllerManager, api, client.clone());
-        let front = Front { version, _controllers: controllers, _known: known, _serves: serves };
         kubeadm::complete(&client, &url, &keys.cluster_ca.pem()).await?;
-        Ok(front)
+        // Until now, whoever answered before was to be found.
+        let known = hosts.doors.open(at, server);
+        Ok(Front { version, _controllers: controllers, _known: known, _serves: serves })
     }
 
     fn options(&self, keys: &ClusterPki, cluster: &Cluster, port: u16, version: &str) -> Result<Options, Failure> {

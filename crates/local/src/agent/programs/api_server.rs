@@ -91,10 +91,9 @@ impl ApiServers {
         let listener = TcpListener::bind(at).await.map_err(|error| format!("failed to listen on {at}: {error}"))?;
         let api = self.plane.api(&setup.name, setup.options).await.map_err(|error| error.to_string())?;
         let pod = launch.pod.uid().unwrap_or_default();
-        let server = Server::new(api.clone(), &setup.identity).map_err(|error| error.to_string())?;
-        let server = Arc::new(server);
+        let open = Open::new(self.plane.clone(), api.clone(), Arc::clone(&self.running), pod);
+        let server = Arc::new(Server::new(api, &setup.identity).map_err(|error| error.to_string())?);
         let door = self.doors.open(at, Arc::clone(&server));
-        let open = Open::new(self.plane.clone(), api, Arc::clone(&self.running), pod);
         // It answers as soon as it listens.
         control.report(true, true);
         let running = async move {
