@@ -3,17 +3,20 @@
 
 mod common;
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Machine, Tenant, admin, client, clock, config, is_ready, object, until};
 use futures::StreamExt as _;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Secret};
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod, Secret, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::PostParams;
 use kube::{Api, Client};
 use local::agent::{ControllerRole, Fault, Programs, Simulation, logical_api};
 use parking_lot::Mutex;
+use runtime::Nearby as _;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -24,6 +27,11 @@ async fn make_namespace(client: &Client, name: &str) {
 
 async fn has_namespace(client: &Client, name: &str) -> bool {
     Api::<Namespace>::all(client.clone()).get_opt(name).await.unwrap().is_some()
+}
+
+fn balancer(service: &Service) -> Option<IpAddr> {
+    let ingress = service.status.as_ref()?.load_balancer.as_ref()?.ingress.as_ref()?;
+    ingress.first()?.ip.as_ref()?.parse().ok()
 }
 
 fn state(pod: &Pod) -> Value {
@@ -127,7 +135,8 @@ async fn clients_of_this_process_prove_who_they_are_as_on_a_connection() {
     let (tenant, stranger) = (Tenant::new("one"), Tenant::new("stranger"));
     machine.make::<Secret>(tenant.secret("pki")).await;
     machine.make::<Pod>(tenant.pod("api", "v1.34.4", "pki", &[])).await;
-    let at = machine.endpoint(&machine.ready("api").await);
+    let pod = machine.ready("api").await;
+    let (at, told) = (machine.endpoint(&pod), pod.status.and_then(|status| status.pod_ip).unwrap());
     let server = format!("https://{at}");
     let near = async |kubeconfig: &pki::Kubeconfig| machine.doors.ways().client(config(kubeconfig).await).unwrap();
     let refusal = async |client: &Client| {
@@ -147,6 +156,28 @@ async fn clients_of_this_process_prove_who_they_are_as_on_a_connection() {
     // A server that the client has no reason to believe: its authority has the name of another one.
     let unknown = near(&stranger.kubeconfig(admin(), &server)).await;
     assert_eq!(refusal(&unknown).await, "invalid peer certificate: BadSignature");
+
+    // The address of a Service leads to it as well.
+    let _network = machine.network();
+    let ports = json!([{"name": "tcp", "port": 443}]);
+    let spec = json!({"type": "LoadBalancer", "ports": ports, "allocateLoadBalancerNodePorts": false});
+    machine.make::<Service>(json!({"metadata": {"name": "api"}, "spec": spec})).await;
+    machine
+        .make::<EndpointSlice>(json!({
+            "metadata": {"name": "api", "labels": {"kubernetes.io/service-name": "api"}}, "addressType": "IPv4",
+            "ports": [{"name": "tcp", "port": at.port()}], "endpoints": [{"addresses": [told]}],
+        }))
+        .await;
+    let has_address = |service: &Service| balancer(service).is_some();
+    let service = until(&machine.api::<Service>(), "api", "has an address", has_address).await;
+    let address = SocketAddr::new(balancer(&service).unwrap(), 443);
+    let known = async {
+        while machine.doors.at(address).is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), known).await.unwrap();
+    assert!(has_namespace(&near(&tenant.kubeconfig(admin(), &format!("https://{address}"))).await, "x").await);
 
     // What was watched ends with the server, and the next one is found.
     let watched = Api::<Namespace>::all(inside.clone());
