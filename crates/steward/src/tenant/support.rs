@@ -267,20 +267,9 @@ fn troubles(pod: &Pod) -> Vec<String> {
         .map(|condition| format!("pod {name}: {}", condition.message.as_deref().unwrap_or("cannot be scheduled")))
         .into_iter()
         .collect();
-    lines.extend(containers_troubles(pod).map(|trouble| format!("pod {name}: {trouble}")));
+    let containers = status.init_container_statuses.iter().chain(&status.container_statuses).flatten();
+    lines.extend(containers.filter_map(trouble).map(|trouble| format!("pod {name}: {trouble}")));
     lines
-}
-
-/// Whether a container of a pod does not start.
-pub(super) fn has_failed(pod: &Pod) -> bool {
-    containers_troubles(pod).next().is_some()
-}
-
-fn containers_troubles(pod: &Pod) -> impl Iterator<Item = String> {
-    let statuses = pod.status.iter().flat_map(|status| {
-        status.init_container_statuses.iter().flatten().chain(status.container_statuses.iter().flatten())
-    });
-    statuses.filter_map(trouble)
 }
 
 /// Reasons of waiting that are part of every start.

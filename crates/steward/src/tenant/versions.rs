@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use k8s_openapi::api::core::v1::PodSpec;
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kernel::version::{MinorVersion, UpgradeError, Version};
 
 use super::observed::Observed;
@@ -54,12 +54,27 @@ fn between(observed: &Observed, minor: MinorVersion) -> Version {
     let deployment = observed.deployment.as_ref().and_then(|known| known.spec.as_ref()?.template.spec.as_ref());
     let image = deployment.and_then(image);
     let begun = image.and_then(|image| version_of(observed, image)).filter(|begun| begun.line() == minor);
-    let fails = || {
+    let cannot_be_had = || {
         let mut pods = observed.pods.iter().filter(|pod| pod.spec.as_ref().and_then(self::image) == image);
-        pods.any(|pod| support::has_failed(pod))
+        pods.any(|pod| lacks_image(pod))
     };
-    // One that does not start, as it may not exist, must not be in the way for ever.
-    begun.filter(|_| !fails()).unwrap_or(Version::new(minor.major, minor.minor, 0))
+    // One that may not exist must not be in the way for ever. Whatever else is wrong would be so with another version too.
+    begun.filter(|_| !cannot_be_had()).unwrap_or(Version::new(minor.major, minor.minor, 0))
+}
+
+/// The containers whose images are of the version of Kubernetes.
+const OF_VERSION: [&str; 3] = ["kube-apiserver", "kube-controller-manager", "kube-scheduler"];
+
+/// Reasons of waiting for an image that there may not be.
+const WITHOUT_IMAGE: [&str; 3] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"];
+
+/// Whether an image of the version of Kubernetes cannot be had for a pod.
+fn lacks_image(pod: &Pod) -> bool {
+    let containers = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
+    let mut reasons = containers
+        .filter(|container| OF_VERSION.contains(&container.name.as_str()))
+        .filter_map(|container| container.state.as_ref()?.waiting.as_ref()?.reason.as_deref());
+    reasons.any(|reason| WITHOUT_IMAGE.contains(&reason))
 }
 
 fn image(pod: &PodSpec) -> Option<&str> {

@@ -128,17 +128,25 @@ fn versions_move_one_minor_at_a_time() {
 
 #[test]
 fn who_asks_for_more_before_the_first_is_there_gets_it_step_by_step() {
-    // What was asked for last, how the pods of what was asked for before fare, and by which version the minor is passed.
-    for (begun, fails, passed) in
-        [(Some("v1.35.4"), false, "v1.35.4"), (Some("v1.35.999"), true, "v1.35.0"), (None, false, "v1.35.0")]
-    {
+    // What was asked for before, what does not start in its pods, and by which version the minor is passed.
+    for (begun, fails, passed) in [
+        (Some("v1.35.4"), None, "v1.35.4"),
+        (None, None, "v1.35.0"),
+        (Some("v1.35.999"), Some(("kube-apiserver", "ErrImagePull")), "v1.35.0"),
+        (Some("v1.35.999"), Some(("kube-scheduler", "ImagePullBackOff")), "v1.35.0"),
+        (Some("v1.35.999"), Some(("kube-controller-manager", "InvalidImageName")), "v1.35.0"),
+        // Another version would fare no better.
+        (Some("v1.35.4"), Some(("kube-apiserver", "CrashLoopBackOff")), "v1.35.4"),
+        (Some("v1.35.4"), Some(("kube-apiserver", "CreateContainerConfigError")), "v1.35.4"),
+        (Some("v1.35.4"), Some(("konnectivity-server", "ErrImagePull")), "v1.35.4"),
+    ] {
         let mut world = World::new(plain());
         world.make_ready();
         if let Some(begun) = begun {
             world.spec(|tenant| tenant.spec.kubernetes.version = begun.into());
             world.settle();
-            if fails {
-                world.fail();
+            if let Some((container, reason)) = fails {
+                world.fail(container, reason);
             }
         }
         world.spec(|tenant| tenant.spec.kubernetes.version = "v1.36.1".into());
@@ -150,7 +158,7 @@ fn who_asks_for_more_before_the_first_is_there_gets_it_step_by_step() {
             (ControlPlaneState::Upgrading, image, Some(installed.to_owned()), ("Upgrading".to_owned(), told.to_owned()))
         };
         assert_eq!(seen(&world), expected(passed, "v1.34.4", &way));
-        assert_eq!(world.told("Ready").0, if fails { "PodsFailing" } else { "PodsStarting" });
+        assert_eq!(world.told("Ready").0, if fails.is_some() { "PodsFailing" } else { "PodsStarting" });
         world.cluster_works();
         world.settle();
         let way = format!("Kubernetes goes from {passed} to v1.36.1");

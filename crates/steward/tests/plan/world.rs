@@ -305,14 +305,14 @@ impl World {
         (known.reason.clone().unwrap(), known.message.clone().unwrap())
     }
 
-    /// Beside those that serve there is a pod of the newest template, and its image cannot be had.
-    pub(crate) fn fail(&mut self) {
+    /// Beside those that serve there is a pod of the newest template, a container of which does not start.
+    pub(crate) fn fail(&mut self, container: &str, reason: &str) {
         let pod = json!({
             "metadata": {"name": "demo-new"},
             "spec": {"containers": [{"name": "kube-apiserver", "image": self.image()}]},
             "status": {"containerStatuses": [{
-                "name": "kube-apiserver", "ready": false, "restartCount": 0, "image": "", "imageID": "",
-                "state": {"waiting": {"reason": "ErrImagePull", "message": "not found"}},
+                "name": container, "ready": false, "restartCount": 0, "image": "", "imageID": "",
+                "state": {"waiting": {"reason": reason, "message": "not found"}},
             }]},
         });
         self.observed.pods.push(Arc::new(serde_json::from_value(pod).unwrap()));
