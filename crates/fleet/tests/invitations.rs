@@ -78,7 +78,7 @@ fn observed(os: &str, settled: bool, invitation: Option<(String, Arc<Secret>)>) 
         addons: Vec::new(),
         network_pools: Vec::new(),
         allocations: Vec::new(),
-        providers: Vec::new(),
+        providers: None,
         kubeconfig: None,
         viewer_kubeconfig: None,
         published: None,

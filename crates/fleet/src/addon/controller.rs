@@ -162,10 +162,10 @@ impl<K: Addon> Shared<K> {
     }
 
     fn observe(&self, key: &Key, object: &Arc<K>) -> Observed {
-        let cluster = object.cluster();
+        let (cluster, now) = (object.cluster(), now(&self.clock));
         let others = self.on_cluster(cluster.as_ref());
         let others = others.iter().filter(|other| Key::of(&***other) != *key).map(|other| self.node(other)).collect();
-        let (progress, sight) = self.memory.get(key, self.way(cluster.as_ref()).map(|way| way.version()));
+        let (progress, sight) = self.memory.get(key, self.way(cluster.as_ref()).map(|way| way.version()), now);
         let ask = object.ask();
         let definition = ask.addon.as_ref().and_then(|name| self.definitions.get(&Key::cluster(name)));
         Observed {
@@ -194,7 +194,7 @@ impl<K: Addon> Shared<K> {
             ask,
             progress,
             sight,
-            now: now(&self.clock),
+            now,
         }
     }
 
@@ -247,6 +247,7 @@ impl<K: Addon> Shared<K> {
             _ => None,
         };
         let version = status.observed_state.as_ref().and_then(|state| state.kubernetes_version.clone());
+        // Versions are told of what has answered.
         let is_void = version.is_none() && status.ready_since.is_none();
         Ground {
             exists: true,

@@ -55,17 +55,20 @@ impl Memory {
     }
 
     /// What is known of an addon, and what is seen of it. Whoever watches by another way than the present one sees nothing.
-    pub(crate) fn get(&self, key: &Key, way: Option<u64>) -> (Progress, Sight) {
-        let (progress, watched) = {
+    pub(crate) fn get(&self, key: &Key, way: Option<u64>, now: Timestamp) -> (Progress, Sight) {
+        let watched = {
             let mut addons = self.addons.lock();
-            let Some(known) = addons.get_mut(key) else { return Default::default() };
+            let known = addons.entry(key.clone()).or_default();
             if known.watched.as_ref().is_some_and(|(target, _)| way.is_some_and(|way| way != target.version)) {
                 (known.watched, known.progress.installed) = (None, None);
             }
-            (known.progress.clone(), known.watched.clone())
+            known.watched.clone()
         };
         let sight = watched.map(|(target, followed)| target.eyes.sight(&followed)).unwrap_or_default();
-        (progress, sight)
+        let mut addons = self.addons.lock();
+        let progress = &mut addons.entry(key.clone()).or_default().progress;
+        progress.unseen_since = (sight == Sight::None).then(|| progress.unseen_since.unwrap_or(now));
+        (progress.clone(), sight)
     }
 
     /// Work has begun.
@@ -201,10 +204,10 @@ mod tests {
         memory.stop(&key);
         memory.begin(&new, Running::Ensure("x".into()), task());
         memory.compared(&old, 1, Vec::new(), true, Timestamp::UNIX_EPOCH);
-        let (progress, _) = memory.get(&key, None);
+        let (progress, _) = memory.get(&key, None, Timestamp::UNIX_EPOCH);
         assert_eq!((progress.running, progress.compared), (Some(Running::Ensure("x".into())), None));
         memory.removed(&new);
-        let (progress, _) = memory.get(&key, None);
+        let (progress, _) = memory.get(&key, None, Timestamp::UNIX_EPOCH);
         assert_eq!((progress.running, progress.is_removed), (None, true));
     }
 
@@ -217,7 +220,7 @@ mod tests {
             let differing = differing.iter().map(|&one| one.to_owned()).collect();
             let now = Timestamp::from_second(second).unwrap();
             memory.compared(&work, 1, differing, true, now);
-            let mending = memory.get(&key, None).0.mending;
+            let mending = memory.get(&key, None, Timestamp::UNIX_EPOCH).0.mending;
             (mending.pause(now).as_secs(), mending.is_fight(now))
         };
         // Each repair is seen by the watches, and looked at once more.
@@ -233,6 +236,17 @@ mod tests {
         assert_eq!(compared(4000 + 901, &["Service a"]), (0, false));
     }
 
+    #[test]
+    fn it_is_known_since_when_nothing_is_seen() {
+        let (memory, key) = (Memory::default(), Key::new("team-a", "c-l"));
+        let at = |second| Timestamp::from_second(second).unwrap();
+        for second in [5, 9] {
+            assert_eq!(memory.get(&key, None, at(second)).0.unseen_since, Some(at(5)));
+        }
+        memory.forget(&key);
+        assert_eq!(memory.get(&key, None, at(9)).0.unseen_since, Some(at(9)));
+    }
+
     #[tokio::test]
     async fn a_comparison_that_failed_leaves_what_was_known() {
         let (memory, key) = (Memory::default(), Key::new("team-a", "c-l"));
@@ -242,15 +256,15 @@ mod tests {
             work
         };
         memory.compared(&begun(), 1, vec!["Service a".into()], false, Timestamp::UNIX_EPOCH);
-        let known = memory.get(&key, None).0.compared;
+        let known = memory.get(&key, None, Timestamp::UNIX_EPOCH).0.compared;
         for failures in [1, 2] {
             let fault = super::super::work::given_up(std::time::Duration::from_secs(9));
             memory.incomparable(&begun(), fault, Timestamp::UNIX_EPOCH);
-            let (progress, _) = memory.get(&key, None);
+            let (progress, _) = memory.get(&key, None, Timestamp::UNIX_EPOCH);
             assert_eq!(progress.compared, known);
             assert_eq!(progress.incomparable.map(|trouble| trouble.failures), Some(failures));
         }
         memory.compared(&begun(), 2, Vec::new(), false, Timestamp::UNIX_EPOCH);
-        assert_eq!(memory.get(&key, None).0.incomparable, None);
+        assert_eq!(memory.get(&key, None, Timestamp::UNIX_EPOCH).0.incomparable, None);
     }
 }

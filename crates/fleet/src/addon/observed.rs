@@ -95,6 +95,8 @@ pub struct Progress {
     pub mending: Mending,
     /// Why nobody could compare since.
     pub incomparable: Option<Trouble>,
+    /// Since when nobody looks at its objects; nothing while somebody does.
+    pub unseen_since: Option<Timestamp>,
 }
 
 /// Work that is being done.

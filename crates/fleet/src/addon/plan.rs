@@ -25,6 +25,9 @@ const LONGEST_RETRY: Duration = Duration::from_secs(300);
 /// A rollout or a restart is no trouble yet.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// For so long what was told last holds although nobody has looked.
+const UNSEEN: Duration = Duration::from_secs(60);
+
 /// More workloads than this are not named when an upgrade is taken back.
 const NAMED: usize = 3;
 
@@ -66,7 +69,7 @@ pub struct Plan {
     pub is_installed: bool,
     /// Whether its workloads run; nothing when nobody can say.
     pub is_healthy: Option<bool>,
-    /// What was told last holds until the cluster was looked at: this process has only begun.
+    /// What was told last holds until the cluster was looked at: this process has only begun to.
     pub is_unseen: bool,
 }
 
@@ -113,8 +116,11 @@ pub fn plan(observed: &Observed) -> Plan {
             return plan;
         }
         Some(Running::Ensure(_)) => {
-            plan.is_unseen = is_known(observed, &digest);
-            plan.phase = Some(if plan.is_unseen { before } else { on_its_way(observed) });
+            let is_known = is_known(observed, &digest);
+            plan.phase = Some(if is_known { before } else { on_its_way(observed) });
+            if is_known {
+                unseen(observed, &mut plan);
+            }
             return plan;
         }
         _ => {}
@@ -154,7 +160,9 @@ pub fn plan(observed: &Observed) -> Plan {
         plan.step = Some(Step::Stop);
         return plan;
     }
-    plan.is_unseen = is_known && trouble.is_none();
+    if is_known && trouble.is_none() {
+        unseen(observed, &mut plan);
+    }
     plan.phase = Some(if is_known { before } else { on_its_way(observed) });
     plan.step = Some(Step::Ensure(Box::new(wanted)));
     plan
@@ -164,10 +172,12 @@ pub fn plan(observed: &Observed) -> Plan {
 fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: Wanted) -> Plan {
     plan.is_installed = true;
     let Sight::Seen { state, unhealthy, release } = &observed.sight else {
-        plan.is_unseen = is_known(observed, &installed.digest);
         plan.phase =
             Some(if observed.has_run() { observed.before.phase } else { None }.unwrap_or(on_its_way(observed)));
-        plan.blockers.push(waiting("HealthUnknown", "its objects are not seen yet", Vec::new()));
+        match is_known(observed, &installed.digest) {
+            true => unseen(observed, &mut plan),
+            false => plan.blockers.push(health_unknown()),
+        }
         return plan;
     };
     let waited = observed.now.duration_since(installed.at).unsigned_abs();
@@ -218,6 +228,18 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
         Others::Changed(what) => taken_over(observed, &mut plan, what, wanted),
     }
     plan
+}
+
+/// What was told of as installed is so for all anybody knows. That it runs is believed only for a while.
+fn unseen(observed: &Observed, plan: &mut Plan) {
+    let since = observed.progress.unseen_since.unwrap_or(observed.now);
+    let left = UNSEEN.saturating_sub(observed.now.duration_since(since).unsigned_abs());
+    plan.is_installed = true;
+    plan.is_unseen = !left.is_zero();
+    match plan.is_unseen {
+        true => look_again(plan, left),
+        false => plan.blockers.push(health_unknown()),
+    }
 }
 
 /// Whether this was told of as installed.
@@ -364,6 +386,10 @@ fn ground(observed: &Observed) -> Option<Blocker> {
         let message = format!("there is no TenantCluster {title}");
         return Some(blocker("ClusterMissing", message, BlockerOwner::User, "create it, or remove this addon"));
     }
+    if observed.ground.is_leaving {
+        let message = format!("{title} is being deleted: nothing is changed on it any more");
+        return Some(waiting("ClusterDeleting", message, Vec::new()));
+    }
     if let Some(denied) = &observed.ground.denied {
         let remedy = "ask for another addon, or let the Team's limits allow it";
         return Some(blocker("AddonDenied", denied.clone(), BlockerOwner::PlatformAdmin, remedy));
@@ -377,6 +403,10 @@ fn ground(observed: &Observed) -> Option<Blocker> {
         return Some(waiting("ClusterNotReady", format!("{title} has no nodes yet"), Vec::new()));
     }
     None
+}
+
+fn health_unknown() -> Blocker {
+    waiting("HealthUnknown", "its objects are not seen yet", Vec::new())
 }
 
 fn platform(observed: &Observed) -> Blocker {

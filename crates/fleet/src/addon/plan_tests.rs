@@ -110,6 +110,7 @@ fn an_addon_begins_when_everything_is_there() {
         ((|o| o.ground.exists = false) as fn(&mut Observed), "Pending nothing ClusterMissing"),
         (|o| o.ground.answers = false, "Pending nothing ClusterNotReady"),
         (|o| o.ground.has_nodes = false, "Pending nothing ClusterNotReady"),
+        (|o| o.ground.is_leaving = true, "Pending nothing ClusterDeleting"),
         // A pod network is what nodes wait for.
         (
             |o| {
@@ -325,7 +326,11 @@ fn what_was_told_holds_until_a_new_process_has_looked() {
         assert_eq!(unseen(&begun), format!("{expected} ensure unseen"));
         begun.progress.running = Some(Running::Ensure(digest.clone()));
         assert_eq!(unseen(&begun), format!("{expected} nothing unseen"));
-        assert_eq!(unseen(&installed(told_of(phase), Sight::None)), format!("{expected} nothing HealthUnknown unseen"));
+        assert_eq!(unseen(&installed(told_of(phase), Sight::None)), format!("{expected} nothing unseen"));
+        // Nor is anything begun on a cluster that goes.
+        begun.progress.running = None;
+        (begun.ground.is_leaving, begun.ask.version) = (true, Some("2.0.0".into()));
+        assert_eq!(unseen(&begun), format!("{expected} nothing ClusterDeleting"));
     }
     assert_eq!(unseen(&installed(told_of("Installed"), seen(1, &[]))), "Installed repair");
     // What was not told as installed, or is another, has begun.
@@ -333,6 +338,29 @@ fn what_was_told_holds_until_a_new_process_has_looked() {
     let mut other = observed(told_of("Installed"));
     other.ask.version = Some("2.0.0".into());
     assert_eq!(unseen(&other), "Upgrading ensure");
+}
+
+#[test]
+fn what_was_told_does_not_hold_for_ever() {
+    let digest = plan(&observed(json!({}))).wanted.unwrap().digest(None);
+    let release = json!({"name": "l", "namespace": "l", "version": "1.0.0", "revision": 1});
+    let healthy = json!({"type": "Healthy", "status": "True", "reason": "AsWanted"});
+    let before = json!({"phase": "Installed", "helmRelease": release, "valuesDigest": digest, "conditions": [healthy]});
+    let mut running = observed(before.clone());
+    running.progress.running = Some(Running::Ensure(digest));
+    for mut known in [observed(before.clone()), running, installed(before, Sight::None)] {
+        for (since, again) in [(1000, Some(60)), (941, Some(1)), (940, None), (100, None)] {
+            known.progress.unseen_since = Some(at(since));
+            let plan = plan(&known);
+            assert_eq!((plan.is_unseen, plan.again), (again.is_some(), again.map(Duration::from_secs)), "{since}");
+            if !plan.is_unseen {
+                let status = report(&known, &plan);
+                let told = |aspect: &str| status.conditions.iter().find(|c| c.type_ == aspect).unwrap().status.clone();
+                assert_eq!(status.blockers[0].reason, "HealthUnknown");
+                assert_eq!([told("Installed"), told("Healthy")], [ConditionStatus::True, ConditionStatus::Unknown]);
+            }
+        }
+    }
 }
 
 #[test]

@@ -253,8 +253,8 @@ impl ClusterController {
     fn provider_of(&self, cluster: &TenantCluster) -> Option<Key> {
         let team = self.teams.get(&Key::cluster(team_name(cluster)));
         let platform = self.configs.get(&Key::cluster(BUTLER_CONFIG));
-        let providers = if is_undecided(cluster) { self.choices() } else { Vec::new() };
-        let sources = Sources { team: team.as_deref(), platform: platform.as_deref(), providers: &providers };
+        let providers = is_undecided(cluster).then(|| self.choices());
+        let sources = Sources { team: team.as_deref(), platform: platform.as_deref(), providers: providers.as_deref() };
         let reference = provider_ref(cluster, sources)?;
         Some(Key::new(reference.namespace, reference.name))
     }
@@ -314,7 +314,7 @@ impl ClusterController {
             team: self.teams.get(&Key::cluster(team_name(&cluster))),
             platform: self.configs.get(&Key::cluster(BUTLER_CONFIG)),
             provider,
-            providers: if is_undecided(&cluster) { self.choices() } else { Vec::new() },
+            providers: is_undecided(&cluster).then(|| self.choices()),
             credentials,
             namespace: self.namespaces.get(&Key::cluster(internals.clone())),
             capi: self.capi.get(&own),

@@ -59,7 +59,7 @@ pub(crate) fn of_machine(machine: &Machine) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -101,8 +101,7 @@ mod tests {
             ("Provisioning", false, json!([]), Some("Machine m is Provisioning")),
             ("Deleting", true, json!([drain, unready]), Some("Machine m is Deleting: 2 pods are still there")),
             ("Deleting", true, json!([unready]), Some("Machine m is Deleting")),
-        ] as [(&str, bool, Value, Option<&str>); 5]
-        {
+        ] {
             let machine: Machine = serde_json::from_value(json!({
                 "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine",
                 "metadata": {"name": "m", "deletionTimestamp": leaving.then_some("2026-01-01T00:00:00Z")},

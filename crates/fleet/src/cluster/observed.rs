@@ -35,8 +35,8 @@ pub struct Observed {
     pub platform: Option<Arc<ButlerConfig>>,
     /// The infrastructure.
     pub provider: Option<Arc<ProviderConfig>>,
-    /// The infrastructures of the platform.
-    pub providers: Vec<Arc<ProviderConfig>>,
+    /// The infrastructures of the platform, if one is to be chosen and they may be seen.
+    pub providers: Option<Vec<Arc<ProviderConfig>>>,
     /// The infrastructure's credentials.
     pub credentials: Option<Arc<Secret>>,
     /// The namespace of the internals.
@@ -101,7 +101,7 @@ impl Observed {
 
     /// Where defaults come from.
     pub fn sources(&self) -> Sources<'_> {
-        Sources { team: self.team.as_deref(), platform: self.platform.as_deref(), providers: &self.providers }
+        Sources { team: self.team.as_deref(), platform: self.platform.as_deref(), providers: self.providers.as_deref() }
     }
 
     /// What was told last time.
@@ -143,9 +143,9 @@ impl Observed {
         status.is_some_and(|status| status.initialized)
     }
 
-    /// The version that answers.
+    /// The version that answers. Control planes on machines tell theirs before they have started.
     pub fn running_version(&self) -> Option<Version> {
-        self.control_plane.as_ref()?.status.as_ref()?.version.as_ref()?.parse().ok()
+        self.control_plane.as_ref().filter(|_| self.has_answered())?.status.as_ref()?.version.as_ref()?.parse().ok()
     }
 
     /// The oldest version among the worker pools.

@@ -82,10 +82,10 @@ pub async fn look(client: &Client, cluster: TenantCluster) -> kube::Result<(Obse
     let secrets = seen(all(client, place).await, "Secrets below the cluster", &mut unseen)?;
     let addons = seen(addons_of(client, &cluster).await, "addons", &mut unseen)?;
     let providers = match is_undecided(&cluster) {
-        true => seen(all(client, SYSTEM_NAMESPACE).await, "ProviderConfigs", &mut unseen)?,
-        false => BTreeMap::new(),
+        true => seen(all(client, SYSTEM_NAMESPACE).await.map(Some), "ProviderConfigs", &mut unseen)?,
+        false => None,
     };
-    let providers = providers.into_values().collect();
+    let providers = providers.map(|providers| providers.into_values().collect());
     let like_hosted = || standalone.as_deref().map(|plane| Arc::new(like_hosted(plane)));
     let mut observed = Observed {
         team,

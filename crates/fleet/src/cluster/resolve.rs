@@ -28,8 +28,8 @@ pub struct Sources<'a> {
     pub team: Option<&'a Team>,
     /// Settings of the platform.
     pub platform: Option<&'a ButlerConfig>,
-    /// The infrastructures of the platform. One that is alone goes without saying.
-    pub providers: &'a [Arc<ProviderConfig>],
+    /// The infrastructures of the platform, unless nobody may see them. One that is alone goes without saying.
+    pub providers: Option<&'a [Arc<ProviderConfig>]>,
 }
 
 /// What the cluster wants, with every gap filled.
@@ -73,7 +73,7 @@ pub fn provider_ref(cluster: &TenantCluster, sources: Sources<'_>) -> Option<Nam
 fn choices(cluster: &TenantCluster, sources: Sources<'_>) -> Vec<String> {
     let team = team_name(cluster);
     let stays = |provider: &&Arc<ProviderConfig>| provider.metadata.deletion_timestamp.is_none();
-    let usable = sources.providers.iter().filter(stays).filter(|provider| may_use(&team, provider));
+    let usable = sources.providers.into_iter().flatten().filter(stays).filter(|provider| may_use(&team, provider));
     usable.map(|provider| provider.name_any()).collect()
 }
 
@@ -85,8 +85,13 @@ pub(crate) fn is_undecided(cluster: &TenantCluster) -> bool {
 
 /// Nobody says what a cluster is made on.
 fn unnamed(cluster: &TenantCluster, sources: Sources<'_>) -> Blocker {
-    let choices = choices(cluster, sources);
     let nobody = "the cluster names no ProviderConfig, and neither its team nor the platform has a default";
+    if sources.providers.is_none() {
+        let message = format!("{nobody}; which one is chosen cannot be foreseen, as they may not be listed");
+        let remedy = "set spec.providerConfigRef, or leave the choice to Butler";
+        return blocker("ProviderUnforeseen", message, BlockerOwner::User, remedy);
+    }
+    let choices = choices(cluster, sources);
     if choices.is_empty() {
         let message = format!("{nobody}; there is none that its team may use");
         let remedy = "create a ProviderConfig that the team may use";
@@ -348,7 +353,7 @@ mod tests {
             "defaultKubernetesVersion": "v1.30.1", "defaultProviderConfigRef": {"name": "platforms"},
         }));
         let local = provider(json!({"provider": "local"}));
-        let both = Sources { team: Some(&team), platform: Some(&platform), providers: &[] };
+        let both = Sources { team: Some(&team), platform: Some(&platform), providers: Some(&[]) };
         let none = Sources::default();
         let alone = Sources { team: None, ..both };
         let bare = cluster(json!({}));
@@ -380,14 +385,17 @@ mod tests {
         let own = || at("own", json!({"type": "team", "teamRef": {"name": "team-a"}}));
         let named = platform(json!({"defaultProviderConfigRef": {"name": "named"}}));
         for (providers, platform, expected) in [
-            (vec![everybodys("a")], None, Ok("a")),
-            (vec![everybodys("a"), foreign()], None, Ok("a")),
-            (vec![own()], None, Ok("own")),
-            (vec![everybodys("a")], Some(&named), Ok("named")),
-            (vec![everybodys("a"), own()], None, Err("set spec.providerConfigRef to one of a, own, or")),
-            (vec![foreign()], None, Err("create a ProviderConfig that the team may use")),
+            (Some(vec![everybodys("a")]), None, Ok("a")),
+            (Some(vec![everybodys("a"), foreign()]), None, Ok("a")),
+            (Some(vec![own()]), None, Ok("own")),
+            (Some(vec![everybodys("a")]), Some(&named), Ok("named")),
+            (Some(vec![everybodys("a"), own()]), None, Err("set spec.providerConfigRef to one of a, own, or")),
+            (Some(vec![foreign()]), None, Err("create a ProviderConfig that the team may use")),
+            // Who may not list them knows nothing of them.
+            (None, Some(&named), Ok("named")),
+            (None, None, Err("set spec.providerConfigRef, or leave the choice to Butler")),
         ] {
-            let sources = Sources { team: None, platform, providers: &providers };
+            let sources = Sources { team: None, platform, providers: providers.as_deref() };
             let found = provider_ref(&cluster(json!({})), sources).map(|reference| reference.name);
             match expected {
                 Ok(name) => assert_eq!(found.as_deref(), Some(name)),
@@ -410,7 +418,8 @@ mod tests {
             (named, Some(&foreign), vec!["ProviderDenied"]),
             (json!({"kubernetesVersion": "v1.29.0"}), None, vec!["VersionUnknown", "ProviderUnnamed"]),
         ] {
-            let blockers = resolve(&cluster(spec), Sources::default(), provider).unwrap_err();
+            let sources = Sources { providers: Some(&[]), ..Sources::default() };
+            let blockers = resolve(&cluster(spec), sources, provider).unwrap_err();
             assert_eq!(blockers.iter().map(|b| b.reason.as_str()).collect::<Vec<_>>(), reasons);
             assert!(blockers.iter().all(|b| b.remedy.is_some() && b.owner.is_some()));
         }
@@ -426,10 +435,10 @@ mod tests {
         let (clock_at_first, clock_later) = (clock("a.example.org"), clock("b.example.org"));
         let local = provider(json!({"provider": "local"}));
         let mut cluster = cluster(json!({}));
-        let sources = Sources { team: Some(&at_first), platform: Some(&clock_at_first), providers: &[] };
+        let sources = Sources { team: Some(&at_first), platform: Some(&clock_at_first), providers: Some(&[]) };
         let made = resolve(&cluster, sources, Some(&local)).unwrap();
         cluster.status.get_or_insert_default().resolved = Some(made.chosen.clone());
-        let sources = Sources { team: Some(&later), platform: Some(&clock_later), providers: &[] };
+        let sources = Sources { team: Some(&later), platform: Some(&clock_later), providers: Some(&[]) };
         assert_eq!(resolve(&cluster, sources, Some(&local)).unwrap(), made);
         // What the spec says wins all the same.
         cluster.spec.workers.replicas = Some(3);

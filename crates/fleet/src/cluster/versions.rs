@@ -75,7 +75,7 @@ mod tests {
             team: None,
             platform: None,
             provider: None,
-            providers: Vec::new(),
+            providers: None,
             credentials: None,
             namespace: None,
             capi: None,
@@ -123,6 +123,19 @@ mod tests {
         ] {
             let version = |text: &str| text.parse::<Version>().unwrap();
             assert_eq!(control_plane(&observed, version(wanted)), version(expected), "to {wanted}");
+        }
+    }
+
+    #[test]
+    fn what_has_never_answered_runs_no_version() {
+        for (initialized, is_standalone, expected) in
+            [(true, true, Some("v1.34.4")), (false, true, None), (true, false, Some("v1.34.4")), (false, false, None)]
+        {
+            let mut observed = observed("v1.34.4", "v1.34.4", "v1.34.4", is_standalone);
+            let plane = Arc::make_mut(observed.control_plane.as_mut().unwrap());
+            plane.status.as_mut().unwrap().initialized = initialized;
+            let running = observed.running_version().map(|version| version.to_string());
+            assert_eq!((running.as_deref(), observed.has_answered()), (expected, initialized));
         }
     }
 

@@ -106,7 +106,7 @@ impl TeamController {
         };
         let clusters: Vec<_> = all.iter().filter(is_there).cloned().collect();
         let providers = self.providers.in_namespace(SYSTEM_NAMESPACE);
-        let sources = Sources { team: Some(&team), platform: platform.as_deref(), providers: &providers };
+        let sources = Sources { team: Some(&team), platform: platform.as_deref(), providers: Some(&providers) };
         let complete = |cluster: &Arc<TenantCluster>| {
             let reference = provider_ref(cluster, sources);
             let provider = reference.and_then(|named| self.providers.get(&Key::new(named.namespace, named.name)));

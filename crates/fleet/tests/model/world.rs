@@ -120,7 +120,7 @@ impl World {
             addons: self.addons.values().cloned().map(Arc::new).collect(),
             network_pools: Vec::new(),
             allocations: Vec::new(),
-            providers: Vec::new(),
+            providers: None,
             kubeconfig: self.kubeconfig.clone(),
             published: self.published.clone().map(Arc::new),
             viewer_kubeconfig: None,
