@@ -20,9 +20,6 @@ use crate::output::{Format, full_name, print_object};
 use crate::screen::{print, tell};
 use crate::session::{self, Session, cluster_resource};
 
-/// A size below this is a number without its unit.
-const SMALLEST: u64 = 1 << 20;
-
 #[derive(Args)]
 pub(crate) struct Create {
     /// Name of the cluster; the one in the file when left out
@@ -242,11 +239,18 @@ async fn post(session: &Session, team: &str, document: &Value, dry_run: bool) ->
     })
 }
 
-/// An amount of memory or disk, as the API takes them.
+/// An amount of memory or disk, as the API takes them. A number without a unit counts bytes, so small ones are slips.
 fn size(text: &str) -> Result<String, String> {
-    let is_size = text.starts_with(|first: char| first.is_ascii_digit() && first != '0')
-        && ByteSize::from(text).bytes().is_some_and(|bytes| bytes >= SMALLEST);
-    is_size.then(|| text.to_owned()).ok_or_else(|| "write a number with its unit, for example 512Mi or 8Gi".to_owned())
+    let number = text.trim_end_matches(|end: char| end.is_ascii_alphabetic());
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = is_digits(whole) && is_digits(fraction) && !whole.starts_with('0');
+    let has_unit = number.len() < text.len();
+    let counts_bytes = whole == number && (7..=18).contains(&whole.len());
+    let is_size = is_number && (has_unit || counts_bytes) && ByteSize::from(text).bytes().is_some();
+    is_size.then(|| text.to_owned()).ok_or_else(|| {
+        "write a number of at least 1 with its unit: M, G, T, P, Mi, Gi, Ti or Pi, for example 512Mi or 8Gi".to_owned()
+    })
 }
 
 /// Sets a field, making the objects on the way to it.
@@ -267,6 +271,8 @@ pub(crate) fn set(document: &mut Value, path: &str, value: Value) {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use kube::CustomResourceExt;
+    use regex::Regex;
 
     use super::*;
 
@@ -310,12 +316,21 @@ mod tests {
     }
 
     #[test]
-    fn sizes_have_units() {
-        for text in ["8Gi", "512Mi", "1.5Ti", "100G", "8589934592"] {
-            assert_eq!(size(text).as_deref(), Ok(text));
-        }
-        for text in ["lots", "", "8", "8 Gi", "8GB", "0.5Gi", "-8Gi", "0Gi"] {
-            assert!(size(text).unwrap_err().contains("for example"), "{text}");
+    fn sizes_are_those_that_the_api_takes() {
+        let schema = serde_json::to_value(TenantCluster::crd().spec.versions).unwrap();
+        let template =
+            "/schema/openAPIV3Schema/properties/spec/properties/workers/properties/machineTemplate/properties";
+        let pattern = schema[0].pointer(&format!("{template}/memory/pattern")).and_then(Value::as_str).unwrap();
+        let pattern = Regex::new(pattern).unwrap();
+        let taken = ["8Gi", "512Mi", "1.5Ti", "100G", "1M", "1Mi", "2P", "1000000", "8589934592"];
+        let refused = "lots||8|8 Gi|8GB|8Ki|0.5Gi|-8Gi|0Gi|1.Gi|.5Gi|1.5e3Gi|1e3Mi|1.2.3Gi|999999|1500000.5|Gi";
+        let cases = taken.into_iter().map(|text| (text, true)).chain(refused.split('|').map(|text| (text, false)));
+        for (text, is_taken) in cases {
+            assert_eq!(pattern.is_match(text), is_taken, "{text}");
+            match size(text) {
+                Ok(size) => assert!(is_taken && size == text, "{text}"),
+                Err(wanted) => assert!(!is_taken && wanted.contains("at least 1 with its unit"), "{text}"),
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use butler_api::butler::addon_install::AddonPhase;
 use butler_api::butler::{TenantAddon, TenantCluster};
+use butler_api::shared::Blocker;
 use butler_api::steward::TenantControlPlane;
 use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
@@ -78,9 +79,14 @@ pub(crate) fn links(below: &Below) -> Vec<Link> {
     control_planes.chain(machines).collect()
 }
 
-/// What the addons have to say.
-pub(crate) fn addons(below: &Below) -> Vec<Link> {
-    below.addons.iter().flat_map(of_addon).collect()
+/// Why addons wait that only lack nodes to run on.
+const WITHOUT_NODES: [&str; 3] = ["ClusterNotReady", "HealthUnknown", "WorkloadNotReady"];
+
+/// Whether addons lack nodes to run on where none are wanted, and what else addons have to say.
+pub(crate) fn addons(below: &Below, wants_no_nodes: bool) -> (bool, Vec<Link>) {
+    let links = below.addons.iter().flat_map(of_addon);
+    let (idle, others): (Vec<_>, Vec<_>) = links.partition(|(lacks_nodes, _)| wants_no_nodes && *lacks_nodes);
+    (!idle.is_empty(), others.into_iter().map(|(_, link)| link).collect())
 }
 
 fn of_control_plane(control_plane: &TenantControlPlane) -> Vec<Link> {
@@ -92,18 +98,23 @@ fn of_control_plane(control_plane: &TenantControlPlane) -> Vec<Link> {
     failing(&status.conditions).map(|condition| named(&name, of_condition(Stage::Object, condition))).collect()
 }
 
-fn of_addon(addon: &TenantAddon) -> Vec<Link> {
+/// What an addon has to say, and of each whether nodes are all it lacks.
+fn of_addon(addon: &TenantAddon) -> Vec<(bool, Link)> {
     let Some(status) = &addon.status else { return Vec::new() };
     let name = format!("TenantAddon {}", addon.name_any());
     if !status.blockers.is_empty() {
-        return status.blockers.iter().map(|blocker| of_blocker(Stage::Object, &name, blocker)).collect();
+        let lacks_nodes = |blocker: &Blocker| {
+            status.phase != Some(AddonPhase::Failed) && WITHOUT_NODES.contains(&blocker.reason.as_str())
+        };
+        let link = |blocker| (lacks_nodes(blocker), of_blocker(Stage::Object, &name, blocker));
+        return status.blockers.iter().map(link).collect();
     }
     match status.phase {
         Some(phase @ (AddonPhase::Failed | AddonPhase::Degraded)) => {
             let mut link = Link::new(Stage::Object, format!("{name} is {phase}"));
             link.message = status.message.clone();
             link.since = status.last_transition_time.clone();
-            vec![link]
+            vec![(phase == AddonPhase::Degraded, link)]
         }
         _ => Vec::new(),
     }

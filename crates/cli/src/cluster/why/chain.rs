@@ -76,11 +76,9 @@ pub(crate) fn answer(cluster: &TenantCluster, below: &Below) -> Answer {
     chain.extend(paused(cluster));
     chain.extend(status.blockers.iter().map(|blocker| of_blocker(Stage::Blocker, "it", blocker)));
     chain.extend(below::links(below));
-    let addons = below::addons(below);
-    match status.worker_nodes_desired {
-        Some(0) if !addons.is_empty() => chain.push(idle(cluster)),
-        _ => chain.extend(addons),
-    }
+    let (lack_nodes, addons) = below::addons(below, status.worker_nodes_desired == Some(0));
+    chain.extend(addons);
+    chain.extend(lack_nodes.then(|| idle(cluster)));
     let healthy = chain.len() == 1 && phase(cluster, &status) == ClusterPhase::Ready;
     if healthy && let Some(first) = chain.first_mut() {
         first.message = Some("nothing stands in its way".to_owned());

@@ -239,15 +239,48 @@ because it waits for DataStoreMissing
             why(json!({}), json!({}), status.clone(), &below),
             "team-a/my-cluster is Ready\nbut TenantAddon my-cluster-metallb is Failed\n  says  chart not found\n"
         );
-        let empty = json!({"phase": "Ready", "observedGeneration": 1, "workerNodesReady": 0, "workerNodesDesired": 0});
-        assert_eq!(
-            why(json!({}), json!({}), empty, &below),
-            "\
-team-a/my-cluster is Ready
+    }
+
+    #[test]
+    fn where_no_workers_are_wanted_only_what_lacks_them_goes_without_saying() {
+        let status = |workers: i32| json!({"phase": "Ready", "observedGeneration": 1, "workerNodesReady": workers, "workerNodesDesired": workers});
+        let idle = "\
 but it has no workers, so its addons do not run
   who   you
   do    butlerctl cluster scale my-cluster -n team-a --workers N
-"
-        );
+";
+        let told = |workers: i32, addon: &Value| {
+            let addon = json!({
+                "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantAddon", "metadata": {"name": "a"},
+                "spec": {"clusterRef": {"name": "my-cluster"}}, "status": addon,
+            });
+            let below = Below { addons: vec![serde_json::from_value(addon).unwrap()], ..Below::default() };
+            let text = why(json!({}), json!({}), status(workers), &below);
+            text.strip_prefix("team-a/my-cluster is Ready\n").unwrap().to_owned()
+        };
+        let waits = |phase: &str, reason: &str, owner: &str| {
+            let blocker = json!({"reason": reason, "message": "no", "owner": owner});
+            json!({"phase": phase, "message": "no", "blockers": [blocker]})
+        };
+        for (addon, is_idle) in [
+            (json!({"phase": "Degraded", "message": "no"}), true),
+            (waits("Degraded", "WorkloadNotReady", "User"), true),
+            (waits("Pending", "ClusterNotReady", "Butler"), true),
+            (waits("Installed", "HealthUnknown", "Butler"), true),
+            (json!({"phase": "Failed", "message": "chart not found"}), false),
+            (waits("Failed", "WorkloadNotReady", "User"), false),
+            (waits("Failed", "ChartMissing", "User"), false),
+            (waits("Pending", "AddonDenied", "PlatformAdmin"), false),
+            (waits("Degraded", "Drifted", "User"), false),
+        ] {
+            let (with, without) = (told(3, &addon), told(0, &addon));
+            assert!(with.starts_with("but TenantAddon a "), "{with}");
+            assert_eq!(without, if is_idle { idle } else { &with }, "{addon}");
+        }
+        // What is somebody's to do is told beside.
+        let mut both = waits("Degraded", "Drifted", "User");
+        let drifted = told(0, &both);
+        both["blockers"].as_array_mut().unwrap().push(json!({"reason": "WorkloadNotReady", "message": "no"}));
+        assert_eq!(told(0, &both), drifted + &idle.replace("but ", "and "));
     }
 }
