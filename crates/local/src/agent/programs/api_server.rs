@@ -34,23 +34,18 @@ const HONOURED: [&str; 11] = [
 ];
 
 /// Flags of every hosted control plane that change nothing here: what they ask for is so anyway, or has no counterpart.
-const WITHOUT_EFFECT: [&str; 25] = [
+const WITHOUT_EFFECT: [&str; 18] = [
     "advertise-address",
-    "allow-privileged",
-    "authorization-mode",
     "egress-selector-config-file",
     "enable-admission-plugins",
-    "enable-bootstrap-token-auth",
     "etcd-cafile",
     "etcd-certfile",
-    "etcd-compaction-interval",
     "etcd-keyfile",
     "etcd-servers",
     "etcd-servers-overrides",
     "kubelet-client-certificate",
     "kubelet-client-key",
     "kubelet-preferred-address-types",
-    "profiling",
     "proxy-client-cert-file",
     "proxy-client-key-file",
     "requestheader-allowed-names",
@@ -58,8 +53,17 @@ const WITHOUT_EFFECT: [&str; 25] = [
     "requestheader-extra-headers-prefix",
     "requestheader-group-headers",
     "requestheader-username-headers",
-    "shutdown-delay-duration",
-    "shutdown-send-retry-after",
+];
+
+/// Flags that hosted control planes have with these values unless somebody wants others, in vain.
+const PRESET: [(&str, &str); 7] = [
+    ("allow-privileged", "true"),
+    ("authorization-mode", "Node,RBAC"),
+    ("enable-bootstrap-token-auth", "true"),
+    ("etcd-compaction-interval", "0"),
+    ("profiling", "false"),
+    ("shutdown-delay-duration", "5s"),
+    ("shutdown-send-retry-after", "true"),
 ];
 
 /// Runs APIs on the store of a plane.
@@ -165,7 +169,9 @@ fn name(flags: &Flags) -> String {
 
 /// Flags that somebody added in vain.
 fn ignored(flags: &Flags) -> String {
-    let known = |name: &&str| HONOURED.contains(name) || WITHOUT_EFFECT.contains(name);
+    let is_preset =
+        |name: &str| PRESET.iter().any(|(preset, value)| *preset == name && flags.all(name).all(|v| v == *value));
+    let known = |name: &&str| HONOURED.contains(name) || WITHOUT_EFFECT.contains(name) || is_preset(name);
     flags.names().filter(|name| !known(name)).map(|name| format!("--{name}")).collect::<Vec<_>>().join(", ")
 }
 
@@ -269,7 +275,19 @@ mod tests {
 
     #[test]
     fn flags_that_do_nothing_are_named() {
-        let flags = Flags::parse(["--secure-port=1", "--colour=red", "--authorization-mode=Node,RBAC", "--tls-cert=x"]);
-        assert_eq!(ignored(&flags), "--colour, --tls-cert");
+        for (words, expected) in [
+            (
+                vec!["--secure-port=1", "--colour=red", "--authorization-mode=Node,RBAC", "--tls-cert=x"],
+                "--colour, --tls-cert",
+            ),
+            // What replaces what Steward sets is ignored, too.
+            (vec!["--authorization-mode=AlwaysAllow", "--profiling=false"], "--authorization-mode"),
+            (
+                vec!["--profiling", "--shutdown-delay-duration=5s", "--allow-privileged=false"],
+                "--profiling, --allow-privileged",
+            ),
+        ] {
+            assert_eq!(ignored(&Flags::parse(words)), expected);
+        }
     }
 }
