@@ -355,7 +355,7 @@ fn what_was_told_does_not_hold_for_ever() {
             assert_eq!((plan.is_unseen, plan.again), (again.is_some(), again.map(Duration::from_secs)), "{since}");
             if !plan.is_unseen {
                 let status = report(&known, &plan);
-                let told = |aspect: &str| status.conditions.iter().find(|c| c.type_ == aspect).unwrap().status.clone();
+                let told = |aspect: &str| status.conditions.iter().find(|c| c.type_ == aspect).unwrap().status;
                 assert_eq!(status.blockers[0].reason, "HealthUnknown");
                 assert_eq!([told("Installed"), told("Healthy")], [ConditionStatus::True, ConditionStatus::Unknown]);
             }
