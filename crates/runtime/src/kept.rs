@@ -1,5 +1,5 @@
-//! Objects in a copy. One that nobody reads for a while is packed: a Kubernetes object takes ten times the memory of what it
-//! says, and of a thousand clusters nearly all are at rest.
+//! Objects in a copy. One that nobody reads for a while is packed: a Kubernetes object takes several times the memory of
+//! what it says, and of a thousand clusters nearly all are at rest.
 
 use std::any::TypeId;
 use std::collections::HashMap;
