@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use crate::collection::Collection;
 use crate::error::HistoryError;
+use crate::log::unreadable;
 use crate::record::Event;
 use crate::store::Shared;
 
@@ -92,11 +93,11 @@ impl Shared {
         self.log
             .scan(after, to, |revision, record| {
                 if record.collection == &**collection.name() {
-                    let object = bytes::Bytes::copy_from_slice(record.document);
+                    let object = record.document.bytes().ok_or_else(|| unreadable(revision))?;
                     found.push((revision, record.change(), Box::from(record.key), object, record.previous));
                 }
                 upto = revision;
-                found.len() < limit
+                Ok(found.len() < limit)
             })
             .map_err(|error| HistoryError::Engine(error.to_string()))?;
         if found.len() < limit {

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
 use redb::backends::{FileBackend, InMemoryBackend};
 use redb::{
     Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageBackend, StorageError, TableDefinition,
@@ -22,7 +22,9 @@ const LOG: TableDefinition<u64, &[u8]> = TableDefinition::new("log");
 const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 const FORMAT: &str = "format";
 const COMPACTED: &str = "compacted";
-const KNOWN_FORMAT: u64 = 1;
+/// The one in which documents may be packed. Before it there was one in which none was, which reads the same.
+const KNOWN_FORMAT: u64 = 2;
+const READABLE_FORMATS: RangeInclusive<u64> = 1..=KNOWN_FORMAT;
 
 /// Pages redb may keep in memory. Current objects live in collections already; this only serves history and commits.
 const CACHE_BYTES: usize = 1 << 20;
@@ -158,8 +160,8 @@ impl Log {
         };
         match format {
             Some(KNOWN_FORMAT) => {}
-            Some(found) => return Err(Prepare::TooNew(found)),
-            None => {
+            Some(found) if !READABLE_FORMATS.contains(&found) => return Err(Prepare::TooNew(found)),
+            Some(_) | None => {
                 let write = database.begin_write().map_err(Prepare::engine)?;
                 write.open_table(LOG).map_err(Prepare::engine)?;
                 write
@@ -192,7 +194,7 @@ impl Log {
         &self,
         after: u64,
         to: u64,
-        mut visit: impl FnMut(u64, Record<'_>) -> bool,
+        mut visit: impl FnMut(u64, Record<'_>) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
         if after >= to {
             return Ok(());
@@ -202,9 +204,7 @@ impl Log {
         for row in log.range(after + 1..=to).map_err(StoreError::engine)? {
             let (revision, bytes) = row.map_err(StoreError::engine)?;
             let revision = revision.value();
-            let record = Record::decode(bytes.value())
-                .ok_or_else(|| StoreError::Engine(format!("the log entry {revision} cannot be read")))?;
-            if !visit(revision, record) {
+            if !visit(revision, Record::decode(bytes.value()).ok_or_else(|| unreadable(revision))?)? {
                 break;
             }
         }
@@ -219,7 +219,7 @@ impl Log {
             if record.previous != 0 {
                 contents.superseded.insert(record.previous);
             }
-            true
+            Ok(true)
         })?;
         Ok(contents)
     }
@@ -229,10 +229,10 @@ impl Log {
         let read = self.database.begin_read().map_err(StoreError::engine)?;
         let log = read.open_table(LOG).map_err(StoreError::engine)?;
         let row = log.get(revision).map_err(StoreError::engine)?;
-        Ok(row.and_then(|row| {
-            let record = Record::decode(row.value())?;
-            Some(Document { bytes: Bytes::copy_from_slice(record.document), splice: record.splice })
-        }))
+        let Some(row) = row else { return Ok(None) };
+        let document = Record::decode(row.value())
+            .and_then(|record| Some(Document { bytes: record.document.bytes()?, splice: record.splice }));
+        document.map(Some).ok_or_else(|| unreadable(revision))
     }
 
     /// Up to which revision history is gone.
@@ -253,8 +253,10 @@ impl Log {
             if record.deleted {
                 obsolete.push(revision);
             }
-            true
+            Ok(true)
         })?;
+        // One page after the other is read and written, and none twice.
+        obsolete.sort_unstable();
         let write = self.database.begin_write().map_err(StoreError::engine)?;
         {
             let mut log = write.open_table(LOG).map_err(StoreError::engine)?;
@@ -289,6 +291,10 @@ impl Log {
     }
 }
 
+pub(crate) fn unreadable(revision: u64) -> StoreError {
+    StoreError::Engine(format!("the log entry {revision} cannot be read"))
+}
+
 /// Gives a finished file its name. What is written to it from now on must not be lost with the name.
 pub(crate) fn put_in_place(partial: &Path, path: &Path) -> io::Result<()> {
     std::fs::rename(partial, path)?;
@@ -320,5 +326,41 @@ fn opening(path: &Path, error: DatabaseError) -> OpenError {
             OpenError::Io { path: path.to_owned(), source }
         }
         other => OpenError::Damaged { path: path.to_owned(), detail: other.to_string() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Text;
+
+    #[test]
+    fn the_format_before_this_one_is_read_and_later_ones_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let document = Text::Plain(b"{}");
+        let record = Record { collection: "a/things", key: "x", previous: 0, deleted: false, splice: 0, document };
+        let log = Log::open(&path).unwrap();
+        log.append(std::iter::once((1, record))).unwrap();
+        let mark = |log: &Log, format: u64| {
+            let write = log.database.begin_write().unwrap();
+            write.open_table(META).unwrap().insert(FORMAT, format).unwrap();
+            write.commit().unwrap();
+        };
+        mark(&log, 1);
+        drop(log);
+        let log = Log::open(&path).unwrap();
+        log.trust().unwrap();
+        assert_eq!(log.document(1).unwrap().unwrap().bytes, &b"{}"[..]);
+        drop(log);
+        let log = Log::open(&path).unwrap();
+        log.trust().unwrap();
+        let read = log.database.begin_read().unwrap();
+        let format = read.open_table(META).unwrap().get(FORMAT).unwrap().unwrap().value();
+        assert_eq!(format, KNOWN_FORMAT, "an earlier program could not read what is written now");
+        drop(read);
+        mark(&log, KNOWN_FORMAT + 1);
+        drop(log);
+        assert!(matches!(Log::open(&path), Err(OpenError::TooNew { .. })));
     }
 }

@@ -1,6 +1,7 @@
 //! One change, in memory and on disk.
 
 use bytes::Bytes;
+use lz4_flex::block::{compress_into, decompress, get_maximum_output_size};
 
 const FIELD: &[u8] = b"\"resourceVersion\":\"";
 
@@ -92,33 +93,58 @@ pub(crate) struct Record<'a> {
     pub(crate) previous: u64,
     pub(crate) deleted: bool,
     pub(crate) splice: u32,
-    pub(crate) document: &'a [u8],
+    pub(crate) document: Text<'a>,
+}
+
+/// A document in the log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Text<'a> {
+    Plain(&'a [u8]),
+    /// An LZ4 block, after the length of what is in it.
+    Packed(&'a [u8]),
 }
 
 const HEADER: usize = 8 + 1 + 4 + 2 + 2;
+const DELETED: u8 = 1;
+const PACKED: u8 = 2;
+
+/// Shorter documents are not worth being packed.
+const WORTH_PACKING: usize = 256;
+/// No byte of an LZ4 block stands for more.
+const DENSEST: usize = 255;
 
 impl<'a> Record<'a> {
-    /// How long it is on disk.
+    /// How long it is on disk, as it was read.
     pub(crate) fn size(&self) -> usize {
-        HEADER + self.collection.len() + self.key.len() + self.document.len()
+        let (Text::Plain(bytes) | Text::Packed(bytes)) = self.document;
+        HEADER + self.collection.len() + self.key.len() + bytes.len()
     }
 
+    /// Writes it down, packed where that makes it smaller.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let packed = match self.document {
+            Text::Plain(bytes) => packed(bytes),
+            Text::Packed(_) => None,
+        };
+        let (flag, document) = match (&packed, self.document) {
+            (Some(packed), _) => (PACKED, packed.as_slice()),
+            (None, Text::Packed(bytes)) => (PACKED, bytes),
+            (None, Text::Plain(bytes)) => (0, bytes),
+        };
         out.clear();
-        out.reserve(self.size());
         out.extend_from_slice(&self.previous.to_le_bytes());
-        out.push(u8::from(self.deleted));
+        out.push(flag | if self.deleted { DELETED } else { 0 });
         out.extend_from_slice(&self.splice.to_le_bytes());
         out.extend_from_slice(&length(self.collection).to_le_bytes());
         out.extend_from_slice(&length(self.key).to_le_bytes());
         out.extend_from_slice(self.collection.as_bytes());
         out.extend_from_slice(self.key.as_bytes());
-        out.extend_from_slice(self.document);
+        out.extend_from_slice(document);
     }
 
     pub(crate) fn decode(from: &'a [u8]) -> Option<Self> {
         let (previous, from) = from.split_first_chunk::<8>()?;
-        let (deleted, from) = from.split_first()?;
+        let (flags, from) = from.split_first()?;
         let (splice, from) = from.split_first_chunk::<4>()?;
         let (collection, from) = from.split_first_chunk::<2>()?;
         let (key, from) = from.split_first_chunk::<2>()?;
@@ -128,9 +154,9 @@ impl<'a> Record<'a> {
             collection: std::str::from_utf8(collection).ok()?,
             key: std::str::from_utf8(key).ok()?,
             previous: u64::from_le_bytes(*previous),
-            deleted: *deleted != 0,
+            deleted: flags & DELETED != 0,
             splice: u32::from_le_bytes(*splice),
-            document,
+            document: if flags & PACKED == 0 { Text::Plain(document) } else { Text::Packed(document) },
         })
     }
 
@@ -141,6 +167,34 @@ impl<'a> Record<'a> {
             (false, _) => Change::Modified,
         }
     }
+}
+
+impl Text<'_> {
+    /// The document, if it can be read.
+    pub(crate) fn bytes(self) -> Option<Bytes> {
+        match self {
+            Self::Plain(bytes) => Some(Bytes::copy_from_slice(bytes)),
+            Self::Packed(bytes) => {
+                let (length, block) = bytes.split_first_chunk::<4>()?;
+                let length = u32::from_le_bytes(*length) as usize;
+                if length > block.len() * DENSEST {
+                    return None;
+                }
+                let unpacked = decompress(block, length).ok()?;
+                (unpacked.len() == length).then(|| unpacked.into())
+            }
+        }
+    }
+}
+
+fn packed(bytes: &[u8]) -> Option<Vec<u8>> {
+    let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() >= WORTH_PACKING)?;
+    let mut out = vec![0; 4 + get_maximum_output_size(bytes.len())];
+    let (head, block) = out.split_first_chunk_mut::<4>()?;
+    *head = length.to_le_bytes();
+    let size = compress_into(bytes, block).ok().filter(|size| *size < bytes.len() / 4 * 3)?;
+    out.truncate(4 + size);
+    Some(out)
 }
 
 /// Names are checked against [`crate::writer::MAX_NAME`] before they get here.
@@ -166,15 +220,33 @@ mod tests {
 
     #[test]
     fn records_round_trip_and_short_ones_are_refused() {
-        let record =
-            Record { collection: "a/pods", key: "ns/x", previous: 7, deleted: false, splice: 3, document: b"{}" };
-        let mut bytes = Vec::new();
-        record.encode(&mut bytes);
-        let back = Record::decode(&bytes).unwrap();
-        assert_eq!((back.collection, back.key, back.previous, back.document), ("a/pods", "ns/x", 7, &b"{}"[..]));
-        assert_eq!(back.change(), Change::Modified);
-        for cut in 0..bytes.len() - 2 {
-            assert!(Record::decode(&bytes[..cut]).is_none(), "cut at {cut}");
+        let long = "the same again and again, ".repeat(100);
+        for (document, is_packed) in [(&b"{}"[..], false), (long.as_bytes(), true)] {
+            let document = Text::Plain(document);
+            let record = Record { collection: "a/pods", key: "ns/x", previous: 7, deleted: true, splice: 3, document };
+            let mut bytes = Vec::new();
+            record.encode(&mut bytes);
+            let back = Record::decode(&bytes).unwrap();
+            assert_eq!((back.collection, back.key, back.previous, back.splice), ("a/pods", "ns/x", 7, 3));
+            assert_eq!(back.document.bytes(), document.bytes());
+            assert_eq!((back.change(), back.size()), (Change::Deleted, bytes.len()));
+            assert_eq!(matches!(back.document, Text::Packed(_)), is_packed);
+            let mut again = Vec::new();
+            back.encode(&mut again);
+            assert_eq!(again, bytes, "what was read is written as it was");
+            let names = HEADER + back.collection.len() + back.key.len();
+            for cut in 0..names {
+                assert!(Record::decode(&bytes[..cut]).is_none(), "cut at {cut}");
+            }
+            for cut in names..if is_packed { bytes.len() } else { names } {
+                assert_eq!(Record::decode(&bytes[..cut]).unwrap().document.bytes(), None, "cut at {cut}");
+            }
         }
+    }
+
+    #[test]
+    fn a_length_that_no_block_can_have_is_not_believed() {
+        let block = [&u32::MAX.to_le_bytes()[..], &[0; 16]].concat();
+        assert_eq!(Text::Packed(&block).bytes(), None);
     }
 }

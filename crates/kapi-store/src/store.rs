@@ -8,14 +8,13 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
-use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::oneshot;
 
 use crate::collection::{Collection, Entry, Item, Page, prefixed};
 use crate::error::{CommitError, HistoryError, OpenError, StoreError};
 use crate::feed::Feed;
-use crate::log::{Contents, Log};
+use crate::log::{Contents, Log, unreadable};
 use crate::record::Event;
 use crate::snapshot::{self, RestoreError, SnapshotError};
 use crate::writer::{self, Command, Op};
@@ -49,6 +48,9 @@ pub(crate) struct Shared {
     /// The collections with recent changes at hand.
     pub(crate) remembering: Mutex<Vec<Arc<Collection>>>,
 }
+
+/// The changes whose history is forgotten before other commits have their turn: a matter of some milliseconds.
+const FORGOTTEN_AT_ONCE: u64 = 4096;
 
 impl Store {
     /// Opens the store at `path`, making it if there is none.
@@ -127,11 +129,16 @@ impl Store {
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
-    /// Forgets history up to `revision`.
+    /// Forgets history up to `revision`, a little at a time: commits go on in between.
     pub async fn compact(&self, revision: u64) -> Result<(), StoreError> {
-        let (reply, answer) = oneshot::channel();
-        self.send(Command::Compact { to: revision, reply })?;
-        answer.await.map_err(|_| StoreError::Closed)?
+        let revision = revision.min(self.revision());
+        while self.compacted() < revision {
+            let to = revision.min(self.compacted() + FORGOTTEN_AT_ONCE);
+            let (reply, answer) = oneshot::channel();
+            self.send(Command::Compact { to, reply })?;
+            answer.await.map_err(|_| StoreError::Closed)??;
+        }
+        Ok(())
     }
 
     /// Keeps changes up to `revision` in the log alone.
@@ -191,15 +198,16 @@ impl Shared {
             revision = revision.max(at);
             // Keeping a document takes some work, and most are of the past.
             if contents.superseded.contains(&at) {
-                return true;
+                return Ok(true);
             }
-            let entry = (!record.deleted).then(|| Entry {
-                revision: at,
-                bytes: Bytes::copy_from_slice(record.document),
-                splice: record.splice,
-            });
+            let entry = if record.deleted {
+                None
+            } else {
+                let bytes = record.document.bytes().ok_or_else(|| unreadable(at))?;
+                Some(Entry { revision: at, bytes, splice: record.splice })
+            };
             collections.get_or_make(record.collection, &published).replay(record.key, at, entry);
-            true
+            Ok(true)
         })?;
         published.store(revision, Ordering::Release);
         let observers = RwLock::default();
@@ -276,7 +284,7 @@ impl Shared {
             if record.collection == &**collection.name() && record.key.starts_with(prefix) {
                 former.entry(Box::from(record.key)).or_insert(record.previous);
             }
-            true
+            Ok(true)
         });
         scanned.map_err(|error| HistoryError::Engine(error.to_string()))?;
         for (key, previous) in former {

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use crate::collection::{Collection, Entry};
 use crate::error::{CommitError, StoreError};
-use crate::record::{Body, Change, Document, Event, Record};
+use crate::record::{Body, Change, Document, Event, Record, Text};
 use crate::store::Shared;
 
 /// Commits taken into one batch: enough to amortise an fsync over everything that queues up during the former one.
@@ -189,7 +189,7 @@ impl Batch {
                 previous: staged.previous_revision,
                 deleted: staged.event.change == Change::Deleted,
                 splice: staged.document.splice,
-                document: &staged.document.bytes,
+                document: Text::Plain(&staged.document.bytes),
             };
             (staged.event.revision, record)
         }))

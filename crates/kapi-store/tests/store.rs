@@ -163,7 +163,9 @@ async fn a_file_that_is_mostly_free_becomes_small_when_it_is_opened() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let length = || std::fs::metadata(&path).unwrap().len();
-    let large = "x".repeat(1 << 20);
+    // Nothing in it stands twice, so it cannot be packed.
+    let numbers = std::iter::successors(Some(1_u32), |n| Some(n.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)));
+    let large: String = numbers.take(1 << 20).map(|n| char::from(b'A' + (n >> 27) as u8 % 26)).collect();
     let (revision, kept) = {
         let store = Store::open(&path).unwrap();
         let mut revision = create(&store, "large").await;

@@ -69,6 +69,10 @@ pub async fn run<R: Reconcile>(name: &'static str, reconcile: Arc<R>, queue: Que
                     };
                     match failure.retry {
                         Retry::Soon => tracing::debug!(controller = name, %key, error = %failure.chain(), "again soon"),
+                        // What only begins to answer is no news yet.
+                        Retry::Backoff if count == 1 => {
+                            tracing::debug!(controller = name, %key, error = %failure.chain(), "a pass failed once");
+                        }
                         _ => tracing::warn!(controller = name, %key, error = %failure.chain(), "a pass failed"),
                     }
                     if let Some(delay) = failure.delay(count) {
