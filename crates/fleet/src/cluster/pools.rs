@@ -31,6 +31,8 @@ use crate::names;
 const NODE_STARTUP_TIMEOUT: &str = "10m";
 const UNHEALTHY_TIMEOUT: &str = "5m";
 const MAX_UNHEALTHY: &str = "40%";
+/// The smallest pool of which that share is a whole machine.
+const SMALLEST_SHARED: i32 = 3;
 
 /// The objects of all pools, in the order they are made; or all that is in the way.
 pub(crate) fn objects(renderer: &Renderer<'_>, control_plane: Version) -> Result<Vec<Object>, Vec<Blocker>> {
@@ -82,8 +84,9 @@ impl Renderer<'_> {
         let mut objects: Vec<Object> = booted.into_iter().collect();
         objects.push(Object::MachineTemplate(Box::new(machine_template)));
         objects.push(Object::Deployment(Box::new(deployment)));
-        let check = workers.health_check.clone().unwrap_or_default();
+        let mut check = workers.health_check.clone().unwrap_or_default();
         if check.enabled != Some(false) {
+            check.max_unhealthy.get_or_insert_with(|| brake(workers.replicas.unwrap_or_default()));
             objects.push(Object::HealthCheck(Box::new(self.health_check(&name, &check))));
         }
         Ok(objects)
@@ -187,7 +190,7 @@ impl Renderer<'_> {
                 cluster_name: self.name.clone(),
                 selector: self.selector(name),
                 unhealthy_conditions: vec![unhealthy(ConditionStatus::Unknown), unhealthy(ConditionStatus::False)],
-                max_unhealthy: Some(check.max_unhealthy.clone().unwrap_or_else(|| IntOrPercent::from(MAX_UNHEALTHY))),
+                max_unhealthy: Some(check.max_unhealthy.clone().unwrap_or_else(|| brake(i32::MAX))),
                 unhealthy_range: None,
                 node_startup_timeout: Some(startup),
                 remediation_template: None,
@@ -210,6 +213,11 @@ impl Renderer<'_> {
         let labels = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
         LabelSelector { match_labels: Some(labels.into()), ..LabelSelector::default() }
     }
+}
+
+/// How many of so many machines may be dead at once and be replaced: a share, and one in any case.
+fn brake(machines: i32) -> IntOrPercent {
+    if machines < SMALLEST_SHARED { IntOrPercent::Int(1) } else { IntOrPercent::from(MAX_UNHEALTHY) }
 }
 
 /// The digest of what a template was made for.
@@ -247,6 +255,13 @@ fn as_in_go(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_dead_machine_is_replaced_however_few_there_are() {
+        for (machines, expected) in [(1, IntOrPercent::Int(1)), (2, IntOrPercent::Int(1)), (3, "40%".into())] {
+            assert_eq!(brake(machines), expected, "{machines}");
+        }
+    }
 
     #[test]
     fn templates_are_replaced_and_never_changed() {

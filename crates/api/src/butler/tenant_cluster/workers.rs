@@ -80,7 +80,8 @@ pub struct HealthCheck {
     /// How long a node may be not Ready; 5m when left out.
     #[schemars(length(max = 32), extend("x-kubernetes-validations" = rules::duration("healthCheck.unhealthyTimeout")))]
     pub unhealthy_timeout: Option<String>,
-    /// The brake: above this many dead machines nothing is replaced and people are asked; 40% when left out.
+    /// The brake: above this many dead machines nothing is replaced and people are asked; 40% when left out, but one
+    /// at least.
     pub max_unhealthy: Option<IntOrPercent>,
 }
 

@@ -283,6 +283,8 @@ mod tests {
             (json!({"maxUnhealthy": "40%"}), vec![silent(), well(), well()], 1, 0),
             (json!({"maxUnhealthy": "40%"}), vec![silent(), silent(), well()], 0, 0),
             (json!({"maxUnhealthy": "40%"}), vec![silent(), failing(), well()], 0, 0),
+            (json!({"maxUnhealthy": "40%"}), vec![silent(), well()], 0, 0),
+            (json!({"maxUnhealthy": 1}), vec![silent()], 1, 0),
             (json!({"maxUnhealthy": 1}), vec![silent(), silent()], 0, 0),
             (json!({"maxUnhealthy": 2}), vec![silent(), well()], 1, 1),
             (json!({"unhealthyRange": "[2-3]"}), vec![silent(), well()], 0, 0),
