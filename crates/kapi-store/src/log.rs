@@ -243,8 +243,8 @@ impl Log {
     }
 
     /// Forgets what was superseded between `from` (the former compaction) and `to`: every change in between makes its
-    /// predecessor obsolete, and a deletion itself too, so each entry is looked at once in its life.
-    pub(crate) fn compact(&self, from: u64, to: u64) -> Result<(), StoreError> {
+    /// predecessor obsolete, and a deletion itself too, so each entry is looked at once in its life. Says how many went.
+    pub(crate) fn compact(&self, from: u64, to: u64) -> Result<u64, StoreError> {
         let mut obsolete = Vec::new();
         self.scan(from, to, |revision, record| {
             if record.previous != 0 {
@@ -258,15 +258,17 @@ impl Log {
         // One page after the other is read and written, and none twice.
         obsolete.sort_unstable();
         let write = self.database.begin_write().map_err(StoreError::engine)?;
+        let mut removed = 0;
         {
             let mut log = write.open_table(LOG).map_err(StoreError::engine)?;
             for revision in obsolete {
-                log.remove(revision).map_err(StoreError::engine)?;
+                removed += u64::from(log.remove(revision).map_err(StoreError::engine)?.is_some());
             }
             let mut meta = write.open_table(META).map_err(StoreError::engine)?;
             meta.insert(COMPACTED, to).map_err(StoreError::engine)?;
         }
-        write.commit().map_err(StoreError::engine)
+        write.commit().map_err(StoreError::engine)?;
+        Ok(removed)
     }
 
     /// Copies everything, as it stands at one moment, into a fresh log.

@@ -44,6 +44,10 @@ pub(crate) struct Shared {
     pub(crate) revision: Arc<AtomicU64>,
     /// History up to here is gone.
     pub(crate) compacted: AtomicU64,
+    /// What exists.
+    pub(crate) objects: AtomicU64,
+    /// What is in the log beside it: former versions, and deletions.
+    pub(crate) superseded: AtomicU64,
     observers: RwLock<Vec<Weak<dyn Observer>>>,
     /// The collections with recent changes at hand.
     pub(crate) remembering: Mutex<Vec<Arc<Collection>>>,
@@ -113,6 +117,16 @@ impl Store {
     /// The oldest revision whose history is still complete.
     pub fn compacted(&self) -> u64 {
         self.handle.shared.compacted.load(Ordering::Acquire)
+    }
+
+    /// How many objects there are.
+    pub fn objects(&self) -> u64 {
+        self.handle.shared.objects.load(Ordering::Relaxed)
+    }
+
+    /// How many entries of the log are of the past, and would go if all history was forgotten.
+    pub fn superseded(&self) -> u64 {
+        self.handle.shared.superseded.load(Ordering::Relaxed)
     }
 
     /// Has `observer` told of every change from now on, until it is dropped.
@@ -194,15 +208,19 @@ impl Shared {
         let mut revision = compacted;
         let published = Arc::new(AtomicU64::new(0));
         let mut collections = Collections::default();
+        let (mut objects, mut superseded) = (0, 0);
         log.scan(0, u64::MAX, |at, record| {
             revision = revision.max(at);
             // Keeping a document takes some work, and most are of the past.
             if contents.superseded.contains(&at) {
+                superseded += 1;
                 return Ok(true);
             }
             let entry = if record.deleted {
+                superseded += 1;
                 None
             } else {
+                objects += 1;
                 let bytes = record.document.bytes().ok_or_else(|| unreadable(at))?;
                 Some(Entry { revision: at, bytes, splice: record.splice })
             };
@@ -216,6 +234,8 @@ impl Shared {
             collections: RwLock::new(collections),
             revision: published,
             compacted: AtomicU64::new(compacted),
+            objects: AtomicU64::new(objects),
+            superseded: AtomicU64::new(superseded),
             observers,
             remembering: Mutex::default(),
         })
@@ -242,7 +262,8 @@ impl Shared {
         }
         // Readers of history check this after reading: it must move before anything goes.
         self.compacted.store(to, Ordering::Release);
-        self.log.compact(from, to)?;
+        let removed = self.log.compact(from, to)?;
+        self.superseded.fetch_sub(removed, Ordering::Relaxed);
         self.forget_recent(to);
         Ok(())
     }

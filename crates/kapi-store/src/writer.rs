@@ -206,6 +206,10 @@ impl Batch {
                 shared.remembering.lock().push(Arc::clone(&staged.collection));
             }
         }
+        let count = |change| self.staged.iter().filter(|staged| staged.event.change == change).count() as u64;
+        let (added, deleted) = (count(Change::Added), count(Change::Deleted));
+        shared.objects.fetch_add(added.wrapping_sub(deleted), Ordering::Relaxed);
+        shared.superseded.fetch_add(count(Change::Modified) + 2 * deleted, Ordering::Relaxed);
         shared.revision.store(self.revision, Ordering::Release);
         for staged in &self.staged {
             shared.observed(&staged.collection, &staged.event);

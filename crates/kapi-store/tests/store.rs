@@ -159,6 +159,29 @@ async fn compaction_ends_history_and_keeps_the_present() {
 }
 
 #[tokio::test]
+async fn what_exists_and_what_is_of_the_past_is_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let counts = |store: &Store| (store.objects(), store.superseded());
+    let store = Store::open(&path).unwrap();
+    let (a, b) = (create(&store, "a").await, create(&store, "b").await);
+    assert_eq!(counts(&store), (2, 0));
+    let changed = store.commit(vec![put(&store, "a", Expect::Revision(a), "again")]).await.unwrap()[0].revision;
+    assert_eq!(counts(&store), (2, 1));
+    store.commit(vec![delete(&store, "b", b)]).await.unwrap();
+    assert_eq!(counts(&store), (1, 3), "the former version, the deleted one and the deletion");
+    drop(store);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(counts(&store), (1, 3));
+    store.compact(changed).await.unwrap();
+    assert_eq!(counts(&store), (1, 2));
+    store.compact(u64::MAX).await.unwrap();
+    assert_eq!(counts(&store), (1, 0));
+    drop(store);
+    assert_eq!(counts(&Store::open(&path).unwrap()), (1, 0));
+}
+
+#[tokio::test]
 async fn a_file_that_is_mostly_free_becomes_small_when_it_is_opened() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");

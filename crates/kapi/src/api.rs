@@ -211,6 +211,9 @@ const FORGET_EVERY: std::time::Duration = std::time::Duration::from_secs(30);
 /// How much of it watches and continued lists may count on, in these steps: five minutes, as kube-apiserver keeps.
 const KEPT_STEPS: usize = 10;
 
+/// So many former versions are kept in any case, even of a store with fewer objects.
+const KEPT_VERSIONS: u64 = 10_000;
+
 /// For how long changes are at hand in memory for watches that lag behind; those that lag further read the log.
 const KEPT_AT_HAND: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -228,7 +231,8 @@ async fn put_away(plane: Weak<Shared>) {
     }
 }
 
-/// Forgets what is older than the history kept, until the plane is gone.
+/// Forgets what is older than the history kept, until the plane is gone. It waits until there is more of the past than there
+/// is now: forgetting costs about as much as writing, and a plane at rest has nothing to do.
 async fn compact(plane: Weak<Shared>) {
     let mut marks = VecDeque::new();
     loop {
@@ -237,6 +241,7 @@ async fn compact(plane: Weak<Shared>) {
         marks.push_back(plane.store.revision());
         if marks.len() > KEPT_STEPS
             && let Some(revision) = marks.pop_front()
+            && plane.store.superseded() > plane.store.objects().max(KEPT_VERSIONS)
             && let Err(error) = plane.store.compact(revision).await
         {
             tracing::warn!(%error, "cannot compact the store");

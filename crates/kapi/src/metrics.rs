@@ -49,12 +49,18 @@ pub(crate) fn text(api: &Inner) -> String {
         objects.get_or_create(&Stored { resource }).set(count);
     }
     registry.register("apiserver_storage_objects", "Objects stored", objects);
-    let revision: Gauge = Gauge::default();
-    revision.set(i64::try_from(api.store.revision()).unwrap_or(i64::MAX));
-    registry.register("kapi_store_revision", "The latest revision of the store", revision);
-    let all: Gauge = Gauge::default();
-    all.set(api.store.collections("").iter().map(|collection| i64::try_from(collection.len()).unwrap_or(0)).sum());
-    registry.register("kapi_store_objects", "Objects in the store, of all its APIs", all);
+    let gauge = |value: u64| {
+        let gauge: Gauge = Gauge::default();
+        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        gauge
+    };
+    registry.register("kapi_store_revision", "The latest revision of the store", gauge(api.store.revision()));
+    registry.register("kapi_store_objects", "Objects in the store, of all its APIs", gauge(api.store.objects()));
+    registry.register(
+        "kapi_store_superseded",
+        "Former versions that are kept as history",
+        gauge(api.store.superseded()),
+    );
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = encode_registry(&mut out, &registry);

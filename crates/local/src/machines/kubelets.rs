@@ -61,11 +61,15 @@ pub(super) struct Kubelet {
     is_dead: AtomicBool,
     /// It has renewed its lease since it began.
     has_lease: AtomicBool,
+    /// What its turn among others is found by.
+    turn: u64,
 }
 
 impl Kubelet {
     fn new(shape: NodeShape, is_dead: bool) -> Self {
-        Self { shape, is_dead: AtomicBool::new(is_dead), has_lease: AtomicBool::new(false) }
+        let mut hasher = DefaultHasher::new();
+        shape.provider_id.hash(&mut hasher);
+        Self { shape, is_dead: AtomicBool::new(is_dead), has_lease: AtomicBool::new(false), turn: hasher.finish() }
     }
 
     pub(super) fn is_alive(&self) -> bool {
@@ -73,9 +77,7 @@ impl Kubelet {
     }
 
     fn slot(&self, slots: u64) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.shape.provider_id.hash(&mut hasher);
-        hasher.finish() % slots
+        self.turn % slots
     }
 }
 
