@@ -128,7 +128,7 @@ async fn main() -> Result<()> {
             objects: 100_000,
             starts: 5,
             load: Duration::from_secs(15),
-            watched: 400,
+            watched: 1_600,
             tenants: 1_000,
             clusters: 1_000,
             addons: 1_000,
