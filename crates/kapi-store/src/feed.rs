@@ -91,13 +91,15 @@ impl Shared {
         let mut found = Vec::new();
         let mut upto = to;
         self.log
-            .scan(after, to, |revision, record| {
-                if record.collection == &**collection.name() {
-                    let object = record.document.bytes().ok_or_else(|| unreadable(revision))?;
-                    found.push((revision, record.change(), Box::from(record.key), object, record.previous));
-                }
-                upto = revision;
-                Ok(found.len() < limit)
+            .read(|log| {
+                log.scan(after, to, |revision, record| {
+                    if record.collection == &**collection.name() {
+                        let object = record.document.bytes().ok_or_else(|| unreadable(revision))?;
+                        found.push((revision, record.change(), Box::from(record.key), object, record.previous));
+                    }
+                    upto = revision;
+                    Ok(found.len() < limit)
+                })
             })
             .map_err(|error| HistoryError::Engine(error.to_string()))?;
         if found.len() < limit {
@@ -107,7 +109,10 @@ impl Shared {
         for (revision, change, key, object, previous) in found {
             let previous = match previous {
                 0 => None,
-                previous => self.log.document(previous).map_err(|error| HistoryError::Engine(error.to_string()))?,
+                previous => self
+                    .log
+                    .read(|log| log.document(previous))
+                    .map_err(|error| HistoryError::Engine(error.to_string()))?,
             };
             let previous = previous.map(|document| document.bytes);
             events.push(Arc::new(Event { revision, change, key, object, previous }));

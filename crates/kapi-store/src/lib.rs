@@ -18,6 +18,7 @@
 mod collection;
 mod error;
 mod feed;
+mod lasting;
 mod log;
 mod record;
 mod snapshot;

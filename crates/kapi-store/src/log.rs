@@ -271,6 +271,24 @@ impl Log {
         Ok(removed)
     }
 
+    /// Removes what is after `revision`, and says so if that is not in it.
+    pub(crate) fn end_at(&self, revision: u64) -> Result<(), StoreError> {
+        let write = self.database.begin_write().map_err(StoreError::engine)?;
+        let last = {
+            let mut log = write.open_table(LOG).map_err(StoreError::engine)?;
+            log.retain_in(revision + 1.., |_, _| false).map_err(StoreError::engine)?;
+            log.last().map_err(StoreError::engine)?.map_or(0, |(last, _)| last.value())
+        };
+        write.commit().map_err(StoreError::engine)?;
+        // Of what was forgotten the last change may be gone.
+        if last.max(self.compacted()?) < revision {
+            return Err(StoreError::Engine(format!(
+                "the file ends at {last}, before {revision}, which was acknowledged"
+            )));
+        }
+        Ok(())
+    }
+
     /// Copies everything, as it stands at one moment, into a fresh log.
     pub(crate) fn copy_into(&self, target: &Log) -> Result<(), StoreError> {
         let read = self.database.begin_read().map_err(StoreError::engine)?;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{OpenError, StoreError};
+use crate::lasting::Lasting;
 use crate::log::{Log, put_in_place};
 use crate::store::Store;
 
@@ -58,13 +59,15 @@ pub enum RestoreError {
 }
 
 /// Copies `log` to `path`; the file appears under its name only when it is complete, and never in place of another.
-pub(crate) fn write(log: &Log, path: &Path) -> Result<(), SnapshotError> {
+pub(crate) fn write(log: &Lasting, path: &Path) -> Result<(), SnapshotError> {
     if path.exists() {
         return Err(SnapshotError::Exists(path.to_owned()));
     }
     let partial = beside(path, "partial");
     let _ = std::fs::remove_file(&partial);
-    let copied = Log::create(&partial).map_err(SnapshotError::from).and_then(|target| Ok(log.copy_into(&target)?));
+    let copied = Log::create(&partial)
+        .map_err(SnapshotError::from)
+        .and_then(|target| Ok(log.read(|log| log.copy_into(&target))?));
     if let Err(error) = copied {
         let _ = std::fs::remove_file(&partial);
         return Err(error);

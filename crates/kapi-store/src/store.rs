@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use crate::collection::{Collection, Entry, Item, Page, prefixed};
 use crate::error::{CommitError, HistoryError, OpenError, StoreError};
 use crate::feed::Feed;
+use crate::lasting::Lasting;
 use crate::log::{Contents, Log, unreadable};
 use crate::record::Event;
 use crate::snapshot::{self, RestoreError, SnapshotError};
@@ -38,7 +39,7 @@ struct Handle {
 }
 
 pub(crate) struct Shared {
-    pub(crate) log: Log,
+    pub(crate) log: Lasting,
     collections: RwLock<Collections>,
     /// The latest revision everybody may see.
     pub(crate) revision: Arc<AtomicU64>,
@@ -64,11 +65,10 @@ impl Store {
         let opened = std::panic::catch_unwind(|| {
             let log = Log::open(path)?;
             let contents = log.contents().map_err(damaged)?;
-            let mut shared = Shared::load(log, &contents).map_err(damaged)?;
-            let trusted = shared.log.trust();
-            trusted.map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
-            shared.log = shared.log.shrunk(path, &contents)?;
-            Self::started(shared).map_err(damaged)
+            let state = State::read(&log, &contents).map_err(damaged)?;
+            log.trust().map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+            let log = Lasting::new(log.shrunk(path, &contents)?, Some(path));
+            Self::started(Shared::new(log, state)).map_err(damaged)
         });
         opened.unwrap_or_else(|_| {
             Err(OpenError::Damaged { path: path.to_owned(), detail: "a page of it cannot be read".into() })
@@ -82,7 +82,9 @@ impl Store {
 
     /// A store that is gone with its last handle.
     pub fn in_memory() -> Result<Self, StoreError> {
-        Self::started(Shared::load(Log::in_memory()?, &Contents::default())?)
+        let log = Log::in_memory()?;
+        let state = State::read(&log, &Contents::default())?;
+        Self::started(Shared::new(Lasting::new(log, None), state))
     }
 
     fn started(shared: Shared) -> Result<Self, StoreError> {
@@ -202,8 +204,17 @@ impl Drop for Handle {
     }
 }
 
-impl Shared {
-    fn load(log: Log, contents: &Contents) -> Result<Self, StoreError> {
+/// What a log says there is.
+struct State {
+    collections: Collections,
+    published: Arc<AtomicU64>,
+    compacted: u64,
+    objects: u64,
+    superseded: u64,
+}
+
+impl State {
+    fn read(log: &Log, contents: &Contents) -> Result<Self, StoreError> {
         let compacted = log.compacted()?;
         let mut revision = compacted;
         let published = Arc::new(AtomicU64::new(0));
@@ -228,17 +239,22 @@ impl Shared {
             Ok(true)
         })?;
         published.store(revision, Ordering::Release);
-        let observers = RwLock::default();
-        Ok(Self {
+        Ok(Self { collections, published, compacted, objects, superseded })
+    }
+}
+
+impl Shared {
+    fn new(log: Lasting, state: State) -> Self {
+        Self {
             log,
-            collections: RwLock::new(collections),
-            revision: published,
-            compacted: AtomicU64::new(compacted),
-            objects: AtomicU64::new(objects),
-            superseded: AtomicU64::new(superseded),
-            observers,
+            collections: RwLock::new(state.collections),
+            revision: state.published,
+            compacted: AtomicU64::new(state.compacted),
+            objects: AtomicU64::new(state.objects),
+            superseded: AtomicU64::new(state.superseded),
+            observers: RwLock::default(),
             remembering: Mutex::default(),
-        })
+        }
     }
 
     fn collection(&self, name: &str) -> Arc<Collection> {
@@ -262,7 +278,7 @@ impl Shared {
         }
         // Readers of history check this after reading: it must move before anything goes.
         self.compacted.store(to, Ordering::Release);
-        let removed = self.log.compact(from, to)?;
+        let removed = self.log.write(self.revision.load(Ordering::Acquire), |log| log.compact(from, to))?;
         self.superseded.fetch_sub(removed, Ordering::Relaxed);
         self.forget_recent(to);
         Ok(())
@@ -301,17 +317,22 @@ impl Shared {
             (entries, collection.revision_of(&state))
         };
         let mut former: BTreeMap<Box<str>, u64> = BTreeMap::new();
-        let scanned = self.log.scan(revision, now, |_, record| {
-            if record.collection == &**collection.name() && record.key.starts_with(prefix) {
-                former.entry(Box::from(record.key)).or_insert(record.previous);
-            }
-            Ok(true)
+        let scanned = self.log.read(|log| {
+            log.scan(revision, now, |_, record| {
+                if record.collection == &**collection.name() && record.key.starts_with(prefix) {
+                    former.entry(Box::from(record.key)).or_insert(record.previous);
+                }
+                Ok(true)
+            })
         });
         scanned.map_err(|error| HistoryError::Engine(error.to_string()))?;
         for (key, previous) in former {
             let document = match previous {
                 0 => None,
-                previous => self.log.document(previous).map_err(|error| HistoryError::Engine(error.to_string()))?,
+                previous => self
+                    .log
+                    .read(|log| log.document(previous))
+                    .map_err(|error| HistoryError::Engine(error.to_string()))?,
             };
             match document {
                 Some(document) => {

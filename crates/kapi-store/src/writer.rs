@@ -182,7 +182,7 @@ impl Batch {
         if self.staged.is_empty() {
             return Ok(());
         }
-        shared.log.append(self.staged.iter().map(|staged| {
+        let records = self.staged.iter().map(|staged| {
             let record = Record {
                 collection: staged.collection.name(),
                 key: &staged.event.key,
@@ -192,7 +192,8 @@ impl Batch {
                 document: Text::Plain(&staged.document.bytes),
             };
             (staged.event.revision, record)
-        }))
+        });
+        shared.log.write(shared.revision.load(Ordering::Acquire), |log| log.append(records))
     }
 
     fn publish(&self, shared: &Shared) {
