@@ -224,6 +224,8 @@ pub struct Revision {
     pub status: Status,
     /// When it was begun.
     pub since: Option<Timestamp>,
+    /// Whether it is pending, and by Butler.
+    pub is_ours: bool,
 }
 
 impl Observed {

@@ -16,8 +16,8 @@ use super::report::HEALTHY;
 use super::wanted::{For, Wanted, wanted};
 use crate::blockers::{blocker, waiting};
 use crate::names;
-pub(super) use drift::{CONTESTED, DRIFTED};
-use drift::{Others, compare, look_again, others, taken_over};
+pub(super) use drift::{BUSY, CHANGED, CONTESTED, DRIFTED, INTERRUPTED};
+use drift::{Others, compare, cut_short, keep, look_again, others, taken_over};
 
 /// The first wait after a failure. Each failure in a row doubles it.
 const FIRST_RETRY: Duration = Duration::from_secs(2);
@@ -149,9 +149,10 @@ pub fn plan(observed: &Observed) -> Plan {
     if let Some(trouble) = trouble {
         plan.blockers.push(trouble.blocker.clone());
         plan.phase = Some(AddonPhase::Failed);
-        let Some(left) = retry_in(trouble, observed.now) else { return plan };
-        if left > Duration::ZERO {
-            plan.again = Some(left);
+        let left = retry_in(trouble, observed.now);
+        if left.is_none_or(|left| left > Duration::ZERO) {
+            plan.again = left;
+            keep(observed, &mut plan, wanted);
             return plan;
         }
     }
@@ -222,9 +223,10 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
         Others::Nothing => compare(observed, &mut plan, *state, wanted),
         Others::AtWork(left) => {
             let message = "somebody else is at work on its Helm release: nothing is compared until that is over";
-            plan.blockers.push(waiting("ReleaseBusy", message, Vec::new()));
+            plan.blockers.push(waiting(BUSY, message, Vec::new()));
             look_again(&mut plan, left);
         }
+        Others::CutShort => cut_short(observed, &mut plan, wanted),
         Others::Changed(what) => taken_over(observed, &mut plan, what, wanted),
     }
     plan

@@ -72,7 +72,7 @@ fn installed(before: Value, sight: Sight) -> Observed {
 }
 
 fn seen(state: u64, unhealthy: &[&str]) -> Sight {
-    let release = Some(Revision { number: 1, status: Status::Deployed, since: None });
+    let release = Some(Revision { number: 1, status: Status::Deployed, since: None, is_ours: false });
     Sight::Seen { state, unhealthy: unhealthy.iter().map(|one| (*one).to_owned()).collect(), release }
 }
 
@@ -214,7 +214,7 @@ fn health_is_what_is_seen() {
 #[test]
 fn an_upgrade_that_never_runs_is_taken_back() {
     use butler_api::butler::addon_install::UpgradeFailurePolicy::{Keep, Rollback};
-    let later = Revision { number: 2, status: Status::Deployed, since: None };
+    let later = Revision { number: 2, status: Status::Deployed, since: None, is_ours: false };
     for (phase, policy, second, expected) in [
         ("Upgrading", None, 900 + 599, "Upgrading repair WorkloadNotReady"),
         ("Upgrading", None, 900 + 601, "Upgrading take back WorkloadNotReady"),
@@ -288,7 +288,8 @@ fn drift_is_looked_for_when_something_changed_and_not_too_often() {
 
 #[test]
 fn what_others_do_with_helm_is_seen() {
-    let begun = |number, status, second| Some(Revision { number, status, since: Some(at(second)) });
+    let begun = |number, status, second| Some(Revision { number, status, since: Some(at(second)), is_ours: false });
+    let ours = |status| Some(Revision { number: 2, status, since: Some(at(990)), is_ours: true });
     let at_revision = |number, status| begun(number, status, 990);
     for (policy, release, expected) in [
         (DriftPolicy::Repair, at_revision(1, Status::Deployed), "Installed repair"),
@@ -298,6 +299,10 @@ fn what_others_do_with_helm_is_seen() {
         (DriftPolicy::Repair, at_revision(1, Status::Uninstalled), "Upgrading ensure ReleaseChanged"),
         (DriftPolicy::Repair, at_revision(2, Status::PendingUpgrade), "Installed nothing ReleaseBusy"),
         (DriftPolicy::Repair, begun(2, Status::PendingUpgrade, 100), "Upgrading ensure ReleaseChanged"),
+        (DriftPolicy::Repair, ours(Status::PendingUpgrade), "Upgrading ensure ReleaseInterrupted"),
+        (DriftPolicy::Report, ours(Status::PendingRollback), "Upgrading ensure ReleaseInterrupted"),
+        (DriftPolicy::Ignore, ours(Status::PendingInstall), "Upgrading ensure ReleaseInterrupted"),
+        (DriftPolicy::Repair, ours(Status::Uninstalling), "Installed nothing ReleaseBusy"),
         (DriftPolicy::Report, at_revision(2, Status::Deployed), "Installed nothing Drifted"),
         (DriftPolicy::Report, None, "Installed nothing Drifted"),
         (DriftPolicy::Ignore, None, "Installed nothing"),
@@ -306,12 +311,37 @@ fn what_others_do_with_helm_is_seen() {
         let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), sight);
         observed.ask.drift_policy = Some(policy);
         assert_eq!(told(&observed), expected, "{policy} {release:?}");
+        let status = report(&observed, &plan(&observed));
+        let undisturbed = status.conditions.iter().find(|known| known.type_ == "Undisturbed").unwrap();
+        let known = match expected.split(' ').nth(2) {
+            Some("ReleaseChanged" | "Drifted") => ConditionStatus::False,
+            None if policy != DriftPolicy::Ignore => ConditionStatus::True,
+            _ => ConditionStatus::Unknown,
+        };
+        assert_eq!(undisturbed.status, known, "{policy} {release:?}");
     }
     // Two who both want it their way do not go on for ever.
     let gone = Sight::Seen { state: 7, unhealthy: Vec::new(), release: None };
     let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), gone);
     observed.progress.mending = Mending { times: 3, last: Some(at(999)), objects: vec!["the Helm release".into()] };
     assert_eq!(told(&observed), "Installed nothing Contested");
+}
+
+#[test]
+fn what_runs_is_kept_while_what_is_wanted_cannot_be_had() {
+    for (compared, is_final, second, expected) in [
+        (None, true, 999, "Failed repair Refused"),
+        (Some(7), true, 999, "Failed nothing Refused"),
+        (None, false, 999, "Failed repair Refused"),
+        (None, false, 990, "Upgrading ensure Refused"),
+    ] {
+        let mut observed = installed(json!({"phase": "Failed", "installedVersion": "1.0.0"}), seen(7, &[]));
+        let installed = observed.progress.installed.as_mut().unwrap();
+        let wanted = std::mem::replace(&mut installed.digest, "of before".into());
+        observed.progress.trouble = Some(Trouble { digest: Some(wanted), ..trouble("Refused", 1, is_final, second) });
+        observed.progress.compared = compared.map(|state| Compared { state, differing: Vec::new() });
+        assert_eq!(told(&observed), expected, "{second}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use runtime::{Verdict, blockers_since, conditions_since};
 
 use super::observed::Observed;
-use super::plan::{CONTESTED, DRIFTED, Plan, Step};
+use super::plan::{BUSY, CHANGED, CONTESTED, DRIFTED, INTERRUPTED, Plan, Step};
 
 /// More than this is not read anyway.
 const LISTED: usize = 10;
@@ -115,15 +115,20 @@ fn verdicts(observed: &Observed, plan: &Plan, phase: AddonPhase, otherwise: &str
         ),
         judge(INSTALLED, Some(plan.is_installed), "what is asked for is on the cluster", "NotInstalled"),
         judge(HEALTHY, plan.is_healthy, "its workloads run", "WorkloadNotReady"),
-        undisturbed(plan),
+        undisturbed(observed, plan),
         judge(READY, Some(is_ready), "it is installed and runs", "NotReady"),
     ]
 }
 
-fn undisturbed(plan: &Plan) -> Verdict {
-    let is_disturbance = |blocker: &&Blocker| [CONTESTED, DRIFTED].contains(&blocker.reason.as_str());
-    match plan.blockers.iter().find(is_disturbance) {
-        Some(Blocker { reason, message, .. }) => Verdict::fails(UNDISTURBED, reason.clone(), message.clone()),
+fn undisturbed(observed: &Observed, plan: &Plan) -> Verdict {
+    let told = |reasons: &[&str]| plan.blockers.iter().find(|blocker| reasons.contains(&blocker.reason.as_str()));
+    if let Some(Blocker { reason, message, .. }) = told(&[CONTESTED, DRIFTED, CHANGED]) {
+        return Verdict::fails(UNDISTURBED, reason.clone(), message.clone());
+    }
+    // Nothing is compared meanwhile.
+    let hindrance = observed.progress.incomparable.as_ref().map(|trouble| &trouble.blocker);
+    match told(&[BUSY, INTERRUPTED]).or(hindrance) {
+        Some(Blocker { reason, message, .. }) => Verdict::unknown(UNDISTURBED, reason.clone(), message.clone()),
         None if plan.wanted.as_ref().is_some_and(|wanted| wanted.drift == DriftPolicy::Ignore) => {
             Verdict::unknown(UNDISTURBED, "Ignored", "the drift policy is Ignore: nobody looks")
         }

@@ -217,7 +217,7 @@ fn equal(one: &Value, other: &Value) -> bool {
 async fn look(target: &Target, release: &Release) -> Result<Done, Fault> {
     let objects = Actions::objects(release)?;
     let placement = Placement { release: release.name.clone(), namespace: release.namespace.clone() };
-    let followed = target.eyes.follow(&objects, placement, release.revision).await;
+    let followed = target.eyes.follow(&objects, placement, (release.revision, release.info.status)).await;
     let followed = followed.map_err(|error| fault_of(Failure::from(error)))?;
     let told = HelmRelease {
         name: Some(release.name.clone()),
@@ -380,16 +380,23 @@ impl From<SourceError> for Fault {
 impl From<ActionError> for Fault {
     fn from(error: ActionError) -> Self {
         let evidence = snippet(&error).into_iter().collect();
+        let fields = error.refused_fields();
         let (owner, remedy) = match error.reason() {
             "ValuesRefused" | "RenderFailed" | "KubernetesVersion" => {
-                (BlockerOwner::User, "correct spec.values or spec.version")
+                (BlockerOwner::User, "correct spec.values or spec.version".to_owned())
             }
-            "OwnedByOthers" => (BlockerOwner::User, "remove these objects from the cluster"),
-            "Unreachable" | "Conflict" | "Busy" | "Interrupted" => (BlockerOwner::Butler, "wait: it is tried again"),
+            "Refused" if !fields.is_empty() => {
+                let what = "correct what in spec.values leads to";
+                (BlockerOwner::User, format!("{what} {}, or choose another spec.version", fields.join(", ")))
+            }
+            "OwnedByOthers" => (BlockerOwner::User, "remove these objects from the cluster".to_owned()),
+            "Unreachable" | "Conflict" | "Busy" | "Interrupted" => {
+                (BlockerOwner::Butler, "wait: it is tried again".to_owned())
+            }
             "HookFailed" | "NotReady" | "Unhealthy" => {
-                (BlockerOwner::User, "look at the pods of the addon on the cluster; it is tried again")
+                (BlockerOwner::User, "look at the pods of the addon on the cluster; it is tried again".to_owned())
             }
-            _ => (BlockerOwner::User, "correct the addon, or choose another version"),
+            _ => (BlockerOwner::User, "correct spec.values, or choose another spec.version".to_owned()),
         };
         let is_final = error.is_final();
         Self::new(Blocker { evidence, ..blocker(error.reason(), error.to_string(), owner, remedy) }, is_final)
