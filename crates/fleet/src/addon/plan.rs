@@ -31,6 +31,13 @@ const UNSEEN: Duration = Duration::from_secs(60);
 /// More workloads than this are not named when an upgrade is taken back.
 const NAMED: usize = 3;
 
+/// Nobody is to change anything.
+pub(super) const PAUSED: &str = "Paused";
+/// Its workloads do not run.
+const UNREADY: &str = "WorkloadNotReady";
+/// There is nothing its workloads could run on.
+pub(crate) const NO_WORKERS: &str = "NoWorkers";
+
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
@@ -40,6 +47,8 @@ pub enum Step {
     Ensure(Box<Wanted>),
     /// Compare with what is on the cluster; put it right if so said.
     Compare(Box<Wanted>, bool),
+    /// Look at this release, and change nothing.
+    Look(Placement),
     /// Go back to the revision before, because of this: what is wanted does not come to run.
     TakeBack(Box<Wanted>, String),
     /// Remove this release from the cluster.
@@ -86,6 +95,7 @@ pub fn plan(observed: &Observed) -> Plan {
     if let Some(paused) = paused(observed) {
         plan.blockers.push(paused);
         plan.is_installed = observed.has_run();
+        look(observed, &mut plan);
         return plan;
     }
     if let Some(missing) = ground(observed) {
@@ -147,11 +157,16 @@ pub fn plan(observed: &Observed) -> Plan {
         return plan;
     }
     if let Some(trouble) = trouble {
+        // That nobody answers now says nothing of what was there before.
+        let is_unheard = is_known && is_silence(trouble);
+        if is_unheard {
+            unseen(observed, &mut plan);
+        }
         plan.blockers.push(trouble.blocker.clone());
-        plan.phase = Some(AddonPhase::Failed);
+        plan.phase = Some(if is_unheard { before } else { AddonPhase::Failed });
         let left = retry_in(trouble, observed.now);
         if left.is_none_or(|left| left > Duration::ZERO) {
-            plan.again = left;
+            left.into_iter().for_each(|left| look_again(&mut plan, left));
             keep(observed, &mut plan, wanted);
             return plan;
         }
@@ -181,7 +196,8 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
         }
         return plan;
     };
-    let waited = observed.now.duration_since(installed.at).unsigned_abs();
+    let is_idle = !unhealthy.is_empty() && lacks_workers(observed);
+    let waited = observed.now.duration_since(installed.at.max(unready_since(observed))).unsigned_abs();
     let left = match observed.before.phase {
         Some(AddonPhase::Degraded) => Duration::ZERO,
         Some(AddonPhase::Installed) => GRACE.saturating_sub(unhealthy_for(observed)),
@@ -189,6 +205,11 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
     };
     plan.phase = Some(match (unhealthy.is_empty(), left.is_zero()) {
         (true, _) => AddonPhase::Installed,
+        // It is on its way for as long as there is nothing it could run on.
+        _ if is_idle && (!observed.has_run() || wants_no_workers(observed)) => match observed.before.phase {
+            Some(AddonPhase::Upgrading) => AddonPhase::Upgrading,
+            _ => AddonPhase::Installing,
+        },
         (false, true) => AddonPhase::Degraded,
         (false, false) if observed.has_run() => AddonPhase::Installed,
         (false, false) => on_its_way(observed),
@@ -196,12 +217,14 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
     if let Some(first) = unhealthy.first() {
         let message = format!("a workload does not run: {first}");
         let more = unhealthy[1..].to_vec();
-        plan.blockers.push(if plan.phase == Some(AddonPhase::Degraded) {
+        plan.again = Some(left).filter(|left| !left.is_zero());
+        plan.blockers.push(if is_idle {
+            Blocker { evidence: unhealthy.clone(), ..without_workers(observed) }
+        } else if plan.phase == Some(AddonPhase::Degraded) {
             let remedy = "look at its pods and events on the cluster";
-            Blocker { evidence: more, ..blocker("WorkloadNotReady", message, BlockerOwner::User, remedy) }
+            Blocker { evidence: more, ..blocker(UNREADY, message, BlockerOwner::User, remedy) }
         } else {
-            plan.again = Some(left);
-            waiting("WorkloadNotReady", message, more)
+            waiting(UNREADY, message, more)
         });
     }
     // Of a first revision there is nothing to go back to.
@@ -230,6 +253,54 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
         Others::Changed(what) => taken_over(observed, &mut plan, what, wanted),
     }
     plan
+}
+
+/// Whether there is no worker that its workloads could run on. Workers themselves wait for the pod network.
+fn lacks_workers(observed: &Observed) -> bool {
+    let none_is_ready = observed.ground.workers.is_some_and(|(ready, _)| ready == 0);
+    wants_no_workers(observed) || (none_is_ready && !is_network(observed))
+}
+
+fn wants_no_workers(observed: &Observed) -> bool {
+    observed.ground.workers.is_some_and(|(_, desired)| desired == 0)
+}
+
+/// Since when its workloads could run and do not.
+fn unready_since(observed: &Observed) -> Timestamp {
+    let told = observed.before.blockers.iter().find(|told| told.reason == UNREADY);
+    told.and_then(|told| told.since.as_ref()).map_or(Timestamp::MIN, |since| since.0)
+}
+
+fn without_workers(observed: &Observed) -> Blocker {
+    let Ground { title, .. } = &observed.ground;
+    match wants_no_workers(observed) {
+        true => blocker(
+            NO_WORKERS,
+            format!("{title} has no workers for it to run on"),
+            BlockerOwner::User,
+            format!("`butlerctl cluster scale {title} --workers N` gives it some"),
+        ),
+        false => waiting(NO_WORKERS, format!("no worker of {title} is ready for it to run on"), Vec::new()),
+    }
+}
+
+fn is_network(observed: &Observed) -> bool {
+    observed.definition.as_ref().is_some_and(|one| one.spec.category == AddonCategory::Cni)
+}
+
+/// Sees to it that somebody looks at what nobody may change.
+fn look(observed: &Observed, plan: &mut Plan) {
+    let there = Placement::recorded(&observed.before).filter(|_| observed.own.is_there && observed.ground.answers);
+    let Some(there) = there.filter(|_| observed.sight == Sight::None) else { return };
+    if observed.has_run() {
+        unseen(observed, plan);
+    }
+    let left = observed.progress.incomparable.as_ref().map_or(Duration::ZERO, |trouble| left(trouble, observed.now));
+    if left > Duration::ZERO {
+        look_again(plan, left);
+    } else if observed.progress.running.is_none() && observed.progress.installed.is_none() {
+        plan.step = Some(Step::Look(there));
+    }
 }
 
 /// What was told of as installed is so for all anybody knows. That it runs is believed only for a while.
@@ -304,8 +375,7 @@ fn leaving(observed: &Observed) -> Plan {
     let is_same_try = |trouble: &&Trouble| trouble.digest.is_none() && trouble.retry == observed.retry;
     if let Some(trouble) = observed.progress.trouble.as_ref().filter(is_same_try) {
         plan.blockers.push(trouble.blocker.clone());
-        let is_silent = matches!(trouble.blocker.reason.as_str(), "Unreachable" | "ClusterUnreachable");
-        if observed.ground.is_leaving && is_silent {
+        if observed.ground.is_leaving && is_silence(trouble) {
             plan.blockers.push(unreachable(observed));
         }
         let left = left(trouble, observed.now);
@@ -356,6 +426,11 @@ fn is_users(blockers: &[Blocker]) -> bool {
     blockers.iter().any(|blocker| blocker.owner == Some(BlockerOwner::User))
 }
 
+/// Whether all that went wrong is that nobody answered.
+fn is_silence(trouble: &Trouble) -> bool {
+    matches!(trouble.blocker.reason.as_str(), "Unreachable" | "ClusterUnreachable")
+}
+
 /// How long until another try; nothing when the same again cannot help.
 fn retry_in(trouble: &Trouble, now: Timestamp) -> Option<Duration> {
     if trouble.is_final {
@@ -373,12 +448,11 @@ fn left(trouble: &Trouble, now: Timestamp) -> Duration {
 }
 
 fn paused(observed: &Observed) -> Option<Blocker> {
-    let (message, remedy) = match &observed.ground.hands_off {
-        _ if observed.ask.paused => ("the addon is paused: nothing is changed", "set spec.paused to false"),
-        Some(reason) => (reason.as_str(), "change it in the TenantCluster's spec"),
-        None => return None,
-    };
-    Some(blocker("Paused", message, BlockerOwner::User, remedy))
+    if observed.ask.paused {
+        let message = "the addon is paused: nothing is changed";
+        return Some(blocker(PAUSED, message, BlockerOwner::User, "set spec.paused to false"));
+    }
+    observed.ground.hands_off.clone()
 }
 
 /// Why nothing can be done on the cluster.
@@ -396,12 +470,14 @@ fn ground(observed: &Observed) -> Option<Blocker> {
         let remedy = "ask for another addon, or let the Team's limits allow it";
         return Some(blocker("AddonDenied", denied.clone(), BlockerOwner::PlatformAdmin, remedy));
     }
-    // Without a pod network nodes do not become ready: it cannot wait for them.
-    let is_network = observed.definition.as_ref().is_some_and(|one| one.spec.category == AddonCategory::Cni);
     if !observed.ground.answers {
         return Some(waiting("ClusterNotReady", format!("the API of {title} does not answer yet"), Vec::new()));
     }
-    if !observed.ground.has_nodes && !is_network && !observed.own.is_there {
+    // Without a pod network nodes do not become ready: it cannot wait for them.
+    if !observed.ground.has_nodes && !is_network(observed) && !observed.own.is_there {
+        if wants_no_workers(observed) {
+            return Some(without_workers(observed));
+        }
         return Some(waiting("ClusterNotReady", format!("{title} has no nodes yet"), Vec::new()));
     }
     None

@@ -85,6 +85,7 @@ fn told(observed: &Observed) -> String {
         Some(Step::Ensure(_)) => "ensure",
         Some(Step::Compare(_, true)) => "repair",
         Some(Step::Compare(_, false)) => "compare",
+        Some(Step::Look(_)) => "look",
         Some(Step::TakeBack(..)) => "take back",
         Some(Step::Uninstall(_)) => "uninstall",
         Some(Step::Stop) => "stop",
@@ -119,7 +120,11 @@ fn an_addon_begins_when_everything_is_there() {
             },
             "Installing ensure",
         ),
-        (|o| o.ground.hands_off = Some("paused".into()), "Pending nothing Paused"),
+        (
+            |o| o.ground.hands_off = Some(blocker("Paused", "paused", BlockerOwner::User, "resume it")),
+            "Pending nothing Paused",
+        ),
+        (|o| (o.ground.has_nodes, o.ground.workers) = (false, Some((0, 0))), "Pending nothing NoWorkers"),
         (|o| o.ask.paused = true, "Pending nothing Paused"),
         (|o| o.ground.denied = Some("no".into()), "Pending nothing AddonDenied"),
         (|o| o.definition = None, "Pending nothing DefinitionMissing"),
@@ -236,6 +241,59 @@ fn an_upgrade_that_never_runs_is_taken_back() {
     let mut first = installed(before, seen(1, &["Deployment a is not ready"]));
     first.now = at(900 + 601);
     assert_eq!(told(&first), "Degraded repair WorkloadNotReady");
+}
+
+#[test]
+fn what_has_no_workers_to_run_on_is_on_its_way() {
+    let late = 900 + 601;
+    for (phase, workers, second, expected) in [
+        ("Installing", (0, 0), late, "Installing repair NoWorkers"),
+        ("Installed", (0, 0), 1000, "Installing repair NoWorkers"),
+        ("Degraded", (0, 0), late, "Installing repair NoWorkers"),
+        ("Upgrading", (0, 0), late, "Upgrading repair NoWorkers"),
+        ("Installing", (0, 2), late, "Installing repair NoWorkers"),
+        ("Upgrading", (0, 2), late, "Upgrading repair NoWorkers"),
+        // They went away by themselves.
+        ("Degraded", (0, 2), late, "Degraded repair NoWorkers"),
+        ("Installing", (1, 2), late, "Degraded repair WorkloadNotReady"),
+    ] {
+        let before = json!({"phase": phase, "helmRelease": {"name": "l"}});
+        let mut observed = installed(before, seen(1, &["Deployment a"]));
+        (observed.ground.workers, observed.now) = (Some(workers), at(second));
+        assert_eq!(told(&observed), expected, "{phase} {workers:?}");
+    }
+    // Patience begins when there is something to run on.
+    let since = at(1490).to_string();
+    let blocker = json!({"reason": "WorkloadNotReady", "message": "no", "since": since});
+    let before = json!({"phase": "Installing", "helmRelease": {"name": "l"}, "blockers": [blocker]});
+    let mut observed = installed(before, seen(1, &["Deployment a"]));
+    (observed.ground.workers, observed.now) = (Some((2, 2)), at(late));
+    assert_eq!(told(&observed), "Installing repair WorkloadNotReady");
+}
+
+#[test]
+fn what_nobody_may_change_is_looked_at() {
+    let release = json!({"name": "l", "namespace": "l", "revision": 1});
+    let healthy = |observed: &Observed| {
+        let status = report(observed, &plan(observed));
+        status.conditions.into_iter().find(|known| known.type_ == "Healthy").unwrap().status
+    };
+    let mut observed = observed(json!({"phase": "Installed", "helmRelease": release}));
+    (observed.ask.paused, observed.own.is_there) = (true, true);
+    // Until somebody has looked, what was told holds.
+    assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed look Paused", true));
+    observed.progress.running = Some(Running::Look);
+    assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed nothing Paused", true));
+    observed.progress.running = None;
+    observed.progress.incomparable = Some(trouble("Unreachable", 1, false, 999));
+    assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed nothing Paused", true));
+    observed.progress.incomparable = None;
+    observed.progress.unseen_since = Some(at(900));
+    assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed look Paused HealthUnknown", false));
+    observed.sight = seen(1, &["Deployment a"]);
+    assert_eq!((told(&observed).as_str(), healthy(&observed)), ("Installed nothing Paused", ConditionStatus::False));
+    observed.sight = seen(1, &[]);
+    assert_eq!((told(&observed).as_str(), healthy(&observed)), ("Installed nothing Paused", ConditionStatus::True));
 }
 
 #[test]
@@ -357,6 +415,14 @@ fn what_was_told_holds_until_a_new_process_has_looked() {
         begun.progress.running = Some(Running::Ensure(digest.clone()));
         assert_eq!(unseen(&begun), format!("{expected} nothing unseen"));
         assert_eq!(unseen(&installed(told_of(phase), Sight::None)), format!("{expected} nothing unseen"));
+        // A cluster that does not answer yet has not lost anything.
+        begun.progress.running = None;
+        begun.progress.trouble =
+            Some(Trouble { digest: Some(digest.clone()), ..trouble("Unreachable", 1, false, 999) });
+        assert_eq!(unseen(&begun), format!("{expected} nothing Unreachable unseen"));
+        begun.progress.trouble = Some(Trouble { digest: Some(digest.clone()), ..trouble("Refused", 1, false, 999) });
+        assert_eq!(unseen(&begun), "Failed nothing Refused");
+        begun.progress.trouble = None;
         // Nor is anything begun on a cluster that goes.
         begun.progress.running = None;
         (begun.ground.is_leaving, begun.ask.version) = (true, Some("2.0.0".into()));

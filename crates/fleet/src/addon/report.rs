@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use runtime::{Verdict, blockers_since, conditions_since};
 
 use super::observed::Observed;
-use super::plan::{BUSY, CHANGED, CONTESTED, DRIFTED, INTERRUPTED, Plan, Step};
+use super::plan::{BUSY, CHANGED, CONTESTED, DRIFTED, INTERRUPTED, PAUSED, Plan, Step};
 
 /// More than this is not read anyway.
 const LISTED: usize = 10;
@@ -64,7 +64,9 @@ fn message(phase: AddonPhase, plan: &Plan, release: Option<&HelmRelease>) -> Str
         return first.message.clone();
     }
     let version = release.and_then(|release| release.version.clone()).unwrap_or_default();
-    let wanted = plan.wanted.as_ref().map(|wanted| wanted.version.clone()).unwrap_or_default();
+    // A chart that no version is asked of comes in its newest.
+    let wanted = plan.wanted.as_ref().map(|wanted| wanted.version.clone()).filter(|wanted| !wanted.is_empty());
+    let wanted = wanted.unwrap_or_else(|| "the newest version".to_owned());
     match phase {
         AddonPhase::Installed => format!("{version} is installed, and its workloads run"),
         AddonPhase::Installing => format!("{wanted} is being installed"),
@@ -127,12 +129,14 @@ fn undisturbed(observed: &Observed, plan: &Plan) -> Verdict {
     }
     // Nothing is compared meanwhile.
     let hindrance = observed.progress.incomparable.as_ref().map(|trouble| &trouble.blocker);
-    match told(&[BUSY, INTERRUPTED]).or(hindrance) {
+    match told(&[BUSY, INTERRUPTED, PAUSED]).or(hindrance) {
         Some(Blocker { reason, message, .. }) => Verdict::unknown(UNDISTURBED, reason.clone(), message.clone()),
         None if plan.wanted.as_ref().is_some_and(|wanted| wanted.drift == DriftPolicy::Ignore) => {
             Verdict::unknown(UNDISTURBED, "Ignored", "the drift policy is Ignore: nobody looks")
         }
-        None if !plan.is_installed => Verdict::unknown(UNDISTURBED, "Unknown", "nobody can say yet"),
+        None if !plan.is_installed && observed.progress.compared.is_none() => {
+            Verdict::unknown(UNDISTURBED, "Unknown", "nobody can say yet")
+        }
         None => Verdict::holds(UNDISTURBED, "AsWanted", "its objects are what was applied"),
     }
 }

@@ -247,7 +247,7 @@ async fn what_an_operator_changes_about_the_catalogue_stays() {
     let definitions = world.all::<AddonDefinition>();
     let keep = |world: &mut World, version: &str| {
         let definitions = vec![definition(version)];
-        world.start(|watches, _, _| fleet::addon::keep(watches.client().clone(), definitions));
+        world.start(|watches, _, _| fleet::addon::keep(watches.client().clone(), definitions, Vec::new()));
     };
     keep(&mut world, "1.0.0");
     until(&definitions, "l", "there", |_| true).await;

@@ -252,7 +252,8 @@ fn misshapen(message: &str) -> Option<&str> {
 /// A message without what only says how the API is made.
 fn plainly(message: &str) -> String {
     let Some(told) = misshapen(message) else { return message.to_owned() };
-    match told.split_once("&value.valueUnstructured{Value:") {
+    let value = ["&value.valueUnstructured{Value:", "&{"].iter().find_map(|wrapping| told.split_once(wrapping));
+    match value {
         Some((before, value)) => format!("{before}{}", value.strip_suffix('}').unwrap_or(value)),
         None => told.to_owned(),
     }
