@@ -34,7 +34,7 @@ const NAMED: usize = 3;
 /// Nobody is to change anything.
 pub(super) const PAUSED: &str = "Paused";
 /// Its workloads do not run.
-const UNREADY: &str = "WorkloadNotReady";
+pub(super) const UNREADY: &str = "WorkloadNotReady";
 /// There is nothing its workloads could run on.
 pub(crate) const NO_WORKERS: &str = "NoWorkers";
 
@@ -93,6 +93,11 @@ pub fn plan(observed: &Observed) -> Plan {
     let before = observed.before.phase.unwrap_or(AddonPhase::Pending);
     let mut plan = Plan { phase: Some(before), is_healthy: health(observed), ..Plan::default() };
     if let Some(paused) = paused(observed) {
+        // What was begun is brought to its end, and nothing is put right any more.
+        if observed.progress.running == Some(Running::Compare) {
+            plan.step = Some(Step::Stop);
+            return plan;
+        }
         plan.blockers.push(paused);
         plan.is_installed = observed.has_run();
         look(observed, &mut plan);
@@ -288,8 +293,24 @@ fn is_network(observed: &Observed) -> bool {
     observed.definition.as_ref().is_some_and(|one| one.spec.category == AddonCategory::Cni)
 }
 
-/// Sees to it that somebody looks at what nobody may change.
+/// Sees to it that somebody looks at what nobody may change, and tells what they see.
 fn look(observed: &Observed, plan: &mut Plan) {
+    if let Sight::Seen { unhealthy, .. } = &observed.sight
+        && observed.has_run()
+        && observed.ground.answers
+    {
+        let left = GRACE.saturating_sub(unhealthy_for(observed));
+        plan.phase = match (unhealthy.split_first(), left.is_zero()) {
+            (None, _) => Some(AddonPhase::Installed),
+            (Some(_), true) => Some(AddonPhase::Degraded),
+            (Some(_), false) => plan.phase,
+        };
+        if let Some((first, more)) = unhealthy.split_first() {
+            plan.again = Some(left).filter(|left| !left.is_zero());
+            plan.blockers.push(waiting(UNREADY, format!("a workload does not run: {first}"), more.to_vec()));
+        }
+        return;
+    }
     let there = Placement::recorded(&observed.before).filter(|_| observed.own.is_there && observed.ground.answers);
     let Some(there) = there.filter(|_| observed.sight == Sight::None) else { return };
     if observed.has_run() {

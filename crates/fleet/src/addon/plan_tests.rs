@@ -284,6 +284,8 @@ fn what_nobody_may_change_is_looked_at() {
     assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed look Paused", true));
     observed.progress.running = Some(Running::Look);
     assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed nothing Paused", true));
+    observed.progress.running = Some(Running::Compare);
+    assert_eq!(told(&observed), "Installed stop");
     observed.progress.running = None;
     observed.progress.incomparable = Some(trouble("Unreachable", 1, false, 999));
     assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed nothing Paused", true));
@@ -291,7 +293,12 @@ fn what_nobody_may_change_is_looked_at() {
     observed.progress.unseen_since = Some(at(900));
     assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed look Paused HealthUnknown", false));
     observed.sight = seen(1, &["Deployment a"]);
-    assert_eq!((told(&observed).as_str(), healthy(&observed)), ("Installed nothing Paused", ConditionStatus::False));
+    let unready = "Installed nothing Paused WorkloadNotReady";
+    assert_eq!((told(&observed).as_str(), healthy(&observed)), (unready, ConditionStatus::False));
+    let since = at(990).to_string();
+    let fails = json!({"type": "Healthy", "status": "False", "lastTransitionTime": since});
+    observed.before.conditions = serde_json::from_value(json!([fails])).unwrap();
+    assert_eq!(told(&observed), "Degraded nothing Paused WorkloadNotReady");
     observed.sight = seen(1, &[]);
     assert_eq!((told(&observed).as_str(), healthy(&observed)), ("Installed nothing Paused", ConditionStatus::True));
 }

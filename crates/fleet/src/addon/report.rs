@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use runtime::{Verdict, blockers_since, conditions_since};
 
 use super::observed::Observed;
-use super::plan::{BUSY, CHANGED, CONTESTED, DRIFTED, INTERRUPTED, PAUSED, Plan, Step};
+use super::plan::{BUSY, CHANGED, CONTESTED, DRIFTED, INTERRUPTED, NO_WORKERS, PAUSED, Plan, Step, UNREADY};
 
 /// More than this is not read anyway.
 const LISTED: usize = 10;
@@ -92,7 +92,9 @@ fn drift(observed: &Observed) -> Option<DriftStatus> {
 }
 
 fn verdicts(observed: &Observed, plan: &Plan, phase: AddonPhase, otherwise: &str) -> Vec<Verdict> {
-    let because = |fallback: &'static str| match plan.blockers.first() {
+    let of_health = plan.blockers.iter().find(|blocker| [UNREADY, NO_WORKERS].contains(&blocker.reason.as_str()));
+    let cause = |aspect: &str| of_health.filter(|_| aspect == HEALTHY).or(plan.blockers.first());
+    let because = |aspect: &str, fallback: &'static str| match cause(aspect) {
         Some(Blocker { reason, message, .. }) => (reason.clone(), message.clone()),
         None => (fallback.to_owned(), otherwise.to_owned()),
     };
@@ -100,7 +102,7 @@ fn verdicts(observed: &Observed, plan: &Plan, phase: AddonPhase, otherwise: &str
     let judge = |aspect: &'static str, holds: Option<bool>, good: &str, bad: &'static str| match holds {
         Some(true) => Verdict::holds(aspect, "AsWanted", good),
         Some(false) => {
-            let (reason, message) = because(bad);
+            let (reason, message) = because(aspect, bad);
             Verdict::fails(aspect, reason, message)
         }
         None if !answers => Verdict::unknown(aspect, "ClusterUnreachable", "the cluster's API does not answer"),

@@ -189,6 +189,30 @@ async fn what_butler_began_with_a_release_is_taken_up_at_once() {
 }
 
 #[tokio::test]
+async fn what_is_paused_is_looked_at_and_left_alone() {
+    let mut world = World::new().await;
+    let tenant = Tenant::new(&world, world.plane()).await;
+    let (files, addons, maps) = painted(&mut world, &tenant).await;
+    patch(&addons, "walls", json!({"spec": {"paused": true}})).await;
+    until(&addons, "walls", "paused", is(AddonPhase::Installed)).await;
+    world.stop();
+    start(&mut world, &files.path().join("cache"));
+    let healthy = |wanted: ConditionStatus| {
+        move |addon: &TenantAddon| {
+            let conditions = addon.status.iter().flat_map(|status| &status.conditions);
+            conditions.into_iter().any(|known| known.type_ == "Healthy" && known.status == wanted)
+        }
+    };
+    delete(&maps, "paint").await;
+    let told = until(&addons, "walls", "seen to lack something", healthy(ConditionStatus::False)).await;
+    let reasons: Vec<_> = told.status.unwrap().blockers.into_iter().map(|blocker| blocker.reason).collect();
+    assert_eq!(reasons, ["Paused", "WorkloadNotReady"]);
+    assert!(maps.get_opt("paint").await.unwrap().is_none());
+    patch(&addons, "walls", json!({"spec": {"paused": false}})).await;
+    until(&addons, "walls", "well again", healthy(ConditionStatus::True)).await;
+}
+
+#[tokio::test]
 async fn what_is_put_right_outside_is_tried_again() {
     let mut world = World::new().await;
     let tenant = Tenant::new(&world, world.plane()).await;

@@ -82,9 +82,12 @@ pub(crate) fn links(below: &Below) -> Vec<Link> {
 /// Why addons, and all of a cluster's own, wait that only lack workers to run on.
 pub(crate) const NO_WORKERS: &str = "NoWorkers";
 
-/// What addons have to say; where the cluster says that they lack workers, it has said that for all.
-pub(crate) fn addons(below: &Below, is_idle: bool) -> Vec<Link> {
-    below.addons.iter().flat_map(|addon| of_addon(addon, is_idle)).collect()
+/// Why everything that is paused waits.
+pub(crate) const PAUSED: &str = "Paused";
+
+/// What addons have to say, but for these reasons: the cluster has told them for all.
+pub(crate) fn addons(below: &Below, said: &[&str]) -> Vec<Link> {
+    below.addons.iter().flat_map(|addon| of_addon(addon, said)).collect()
 }
 
 fn of_control_plane(control_plane: &TenantControlPlane) -> Vec<Link> {
@@ -96,12 +99,13 @@ fn of_control_plane(control_plane: &TenantControlPlane) -> Vec<Link> {
     failing(&status.conditions).map(|condition| named(&name, of_condition(Stage::Object, condition))).collect()
 }
 
-fn of_addon(addon: &TenantAddon, is_idle: bool) -> Vec<Link> {
+fn of_addon(addon: &TenantAddon, said: &[&str]) -> Vec<Link> {
     let Some(status) = &addon.status else { return Vec::new() };
     let name = format!("TenantAddon {}", addon.name_any());
     if !status.blockers.is_empty() {
-        let is_said = |blocker: &&Blocker| is_idle && blocker.reason == NO_WORKERS;
-        let unsaid = status.blockers.iter().filter(|blocker| !is_said(blocker));
+        let is_own = |blocker: &Blocker| blocker.reason == PAUSED && addon.spec.paused == Some(true);
+        let is_unsaid = |blocker: &&Blocker| is_own(blocker) || !said.contains(&blocker.reason.as_str());
+        let unsaid = status.blockers.iter().filter(is_unsaid);
         return unsaid.map(|blocker| of_blocker(Stage::Object, &name, blocker)).collect();
     }
     match status.phase {

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use serde::Serialize;
 
-use super::below::{self, Below, NO_WORKERS};
+use super::below::{self, Below, NO_WORKERS, PAUSED};
 
 /// Why a cluster is as it is.
 #[derive(Clone, Debug, Serialize)]
@@ -73,10 +73,14 @@ pub(crate) fn answer(cluster: &TenantCluster, below: &Below) -> Answer {
     let mut chain = vec![symptom(cluster, &status)];
     chain.extend(aspects(cluster, &status));
     chain.extend(unseen(cluster, &status));
-    chain.extend(paused(cluster));
-    chain.extend(status.blockers.iter().map(|blocker| of_blocker(Stage::Blocker, "it", blocker)));
+    let paused = paused(cluster);
+    let mut said = Vec::from_iter(paused.as_ref().map(|_| PAUSED));
+    chain.extend(paused);
+    let unsaid = status.blockers.iter().filter(|blocker| !said.contains(&blocker.reason.as_str()));
+    chain.extend(unsaid.map(|blocker| of_blocker(Stage::Blocker, "it", blocker)));
     chain.extend(below::links(below));
-    chain.extend(below::addons(below, is_idle(&status)));
+    said.extend(is_idle(&status).then_some(NO_WORKERS));
+    chain.extend(below::addons(below, &said));
     let healthy = chain.len() == 1 && phase(cluster, &status) == ClusterPhase::Ready;
     if healthy && let Some(first) = chain.first_mut() {
         first.message = Some("nothing stands in its way".to_owned());

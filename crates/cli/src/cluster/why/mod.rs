@@ -242,6 +242,34 @@ because it waits for DataStoreMissing
     }
 
     #[test]
+    fn a_pause_is_told_once() {
+        let waits = |name: &str, paused: bool| {
+            let blocker = json!({"reason": "Paused", "message": "paused", "owner": "User"});
+            serde_json::from_value(json!({
+                "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantAddon", "metadata": {"name": name},
+                "spec": {"clusterRef": {"name": "my-cluster"}, "paused": paused}, "status": {"blockers": [blocker]},
+            }))
+            .unwrap()
+        };
+        let below = Below { addons: vec![waits("a", false), waits("b", true)], ..Below::default() };
+        let blocker = json!({"reason": "Paused", "message": "the cluster is paused", "owner": "User"});
+        let status = json!({"phase": "Ready", "observedGeneration": 1, "blockers": [blocker]});
+        assert_eq!(
+            why(json!({}), json!({"paused": true}), status, &below),
+            "\
+team-a/my-cluster is Ready
+but it is paused
+  says  Butler changes nothing about it, deletion included
+  who   you
+  do    butlerctl cluster resume my-cluster -n team-a
+because TenantAddon b waits for Paused
+  says  paused
+  who   you
+"
+        );
+    }
+
+    #[test]
     fn where_no_workers_are_wanted_only_what_lacks_them_goes_without_saying() {
         let lacking =
             json!([{"type": "AddonsReady", "status": "False", "reason": "NoWorkers", "message": "no workers"}]);
