@@ -1,10 +1,11 @@
 //! What to do next for an addon. Pure.
 
 mod drift;
+mod paused;
+mod workers;
 
 use std::time::Duration;
 
-use butler_api::butler::addon_definition::AddonCategory;
 use butler_api::butler::addon_install::AddonPhase;
 use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus};
 use jiff::Timestamp;
@@ -18,6 +19,10 @@ use crate::blockers::{blocker, waiting};
 use crate::names;
 pub(super) use drift::{BUSY, CHANGED, CONTESTED, DRIFTED, INTERRUPTED};
 use drift::{Others, compare, cut_short, keep, look_again, others, taken_over};
+pub(super) use paused::PAUSED;
+use paused::{look, paused};
+pub(crate) use workers::NO_WORKERS;
+use workers::{is_network, lacks_workers, unready_since, wants_no_workers, without_workers};
 
 /// The first wait after a failure. Each failure in a row doubles it.
 const FIRST_RETRY: Duration = Duration::from_secs(2);
@@ -31,12 +36,8 @@ const UNSEEN: Duration = Duration::from_secs(60);
 /// More workloads than this are not named when an upgrade is taken back.
 const NAMED: usize = 3;
 
-/// Nobody is to change anything.
-pub(super) const PAUSED: &str = "Paused";
 /// Its workloads do not run.
 pub(super) const UNREADY: &str = "WorkloadNotReady";
-/// There is nothing its workloads could run on.
-pub(crate) const NO_WORKERS: &str = "NoWorkers";
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -260,70 +261,6 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
     plan
 }
 
-/// Whether there is no worker that its workloads could run on. Workers themselves wait for the pod network.
-fn lacks_workers(observed: &Observed) -> bool {
-    let none_is_ready = observed.ground.workers.is_some_and(|(ready, _)| ready == 0);
-    wants_no_workers(observed) || (none_is_ready && !is_network(observed))
-}
-
-fn wants_no_workers(observed: &Observed) -> bool {
-    observed.ground.workers.is_some_and(|(_, desired)| desired == 0)
-}
-
-/// Since when its workloads could run and do not.
-fn unready_since(observed: &Observed) -> Timestamp {
-    let told = observed.before.blockers.iter().find(|told| told.reason == UNREADY);
-    told.and_then(|told| told.since.as_ref()).map_or(Timestamp::MIN, |since| since.0)
-}
-
-fn without_workers(observed: &Observed) -> Blocker {
-    let Ground { title, .. } = &observed.ground;
-    match wants_no_workers(observed) {
-        true => blocker(
-            NO_WORKERS,
-            format!("{title} has no workers for it to run on"),
-            BlockerOwner::User,
-            format!("`butlerctl cluster scale {title} --workers N` gives it some"),
-        ),
-        false => waiting(NO_WORKERS, format!("no worker of {title} is ready for it to run on"), Vec::new()),
-    }
-}
-
-fn is_network(observed: &Observed) -> bool {
-    observed.definition.as_ref().is_some_and(|one| one.spec.category == AddonCategory::Cni)
-}
-
-/// Sees to it that somebody looks at what nobody may change, and tells what they see.
-fn look(observed: &Observed, plan: &mut Plan) {
-    if let Sight::Seen { unhealthy, .. } = &observed.sight
-        && observed.has_run()
-        && observed.ground.answers
-    {
-        let left = GRACE.saturating_sub(unhealthy_for(observed));
-        plan.phase = match (unhealthy.split_first(), left.is_zero()) {
-            (None, _) => Some(AddonPhase::Installed),
-            (Some(_), true) => Some(AddonPhase::Degraded),
-            (Some(_), false) => plan.phase,
-        };
-        if let Some((first, more)) = unhealthy.split_first() {
-            plan.again = Some(left).filter(|left| !left.is_zero());
-            plan.blockers.push(waiting(UNREADY, format!("a workload does not run: {first}"), more.to_vec()));
-        }
-        return;
-    }
-    let there = Placement::recorded(&observed.before).filter(|_| observed.own.is_there && observed.ground.answers);
-    let Some(there) = there.filter(|_| observed.sight == Sight::None) else { return };
-    if observed.has_run() {
-        unseen(observed, plan);
-    }
-    let left = observed.progress.incomparable.as_ref().map_or(Duration::ZERO, |trouble| left(trouble, observed.now));
-    if left > Duration::ZERO {
-        look_again(plan, left);
-    } else if observed.progress.running.is_none() && observed.progress.installed.is_none() {
-        plan.step = Some(Step::Look(there));
-    }
-}
-
 /// What was told of as installed is so for all anybody knows. That it runs is believed only for a while.
 fn unseen(observed: &Observed, plan: &mut Plan) {
     let since = observed.progress.unseen_since.unwrap_or(observed.now);
@@ -466,14 +403,6 @@ fn retry_in(trouble: &Trouble, now: Timestamp) -> Option<Duration> {
 fn left(trouble: &Trouble, now: Timestamp) -> Duration {
     let since = now.duration_since(trouble.at).unsigned_abs();
     retry_in(trouble, now).unwrap_or(LONGEST_RETRY.saturating_sub(since))
-}
-
-fn paused(observed: &Observed) -> Option<Blocker> {
-    if observed.ask.paused {
-        let message = "the addon is paused: nothing is changed";
-        return Some(blocker(PAUSED, message, BlockerOwner::User, "set spec.paused to false"));
-    }
-    observed.ground.hands_off.clone()
 }
 
 /// Why nothing can be done on the cluster.

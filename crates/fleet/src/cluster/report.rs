@@ -156,11 +156,11 @@ fn verdicts(
 fn cause(observed: &Observed, plan: &Plan, aspect: &str) -> Option<Blocker> {
     let is_made = observed.capi.is_some() && plan.facts.accepted;
     match aspect {
+        conditions::ADDONS_READY if plan.idle.is_some() && observed.answers() => plan.idle.clone(),
         _ if !is_made => None,
         conditions::INFRASTRUCTURE_READY => health::infrastructure(observed),
         conditions::CONTROL_PLANE_READY => health::control_plane(observed).into_iter().next(),
         conditions::WORKERS_READY => health::machines(observed).into_iter().next(),
-        conditions::ADDONS_READY if plan.idle.is_some() && observed.answers() => plan.idle.clone(),
         conditions::ADDONS_READY if is_bare(observed) => {
             Some(waiting("AddonsPending", "addons wait for the control plane and the workers", Vec::new()))
         }
