@@ -17,9 +17,10 @@ use butler_api::butler::addon_install::AddonPhase;
 use butler_api::butler::tenant_cluster::{ClusterPhase, TenantCluster};
 use butler_api::shared::ConditionStatus;
 use common::Butler;
+use futures::StreamExt as _;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Secret, Service};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, WatchEvent, WatchParams};
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client, ResourceExt};
 use platform::{PATIENCE, Platform};
@@ -167,6 +168,42 @@ async fn the_seeds_addons_are_installed_in_order_and_kept() {
     platform.gone(CLUSTER).await;
     platform.assert_no_trace(CLUSTER).await;
     assert!(addons.list(&ListParams::default()).await.unwrap().items.is_empty());
+}
+
+/// Whether AddonsReady holds, and why not.
+fn addons_ready(cluster: &TenantCluster) -> (bool, String) {
+    let conditions = cluster.status.iter().flat_map(|status| &status.conditions);
+    let told = conditions.into_iter().find(|known| known.type_ == "AddonsReady").unwrap();
+    (told.status == ConditionStatus::True, told.reason.clone().unwrap_or_default())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_workers_addons_do_not_run_and_with_them_they_do_before_the_cluster_is_ready() {
+    let data = tempfile::tempdir().unwrap();
+    let _butler = Butler::up(data.path());
+    let platform = Platform::on(data.path()).await;
+    let mut none = spec(json!({}));
+    none["workers"]["replicas"] = json!(0);
+    platform.create(CLUSTER, none).await;
+    let cluster = platform.ready(CLUSTER, 0).await;
+    assert_eq!(addons_ready(&cluster), (false, "NoWorkers".to_owned()), "{cluster:#?}");
+    let since = cluster.resource_version().unwrap();
+    let params = WatchParams::default().fields(&format!("metadata.name={CLUSTER}")).disable_bookmarks();
+    let mut changes = platform.clusters.watch(&params, &since).await.unwrap().boxed();
+    platform.patch(CLUSTER, json!({"spec": {"workers": {"replicas": 2}}})).await;
+    let mut phases = Vec::new();
+    while !matches!(phases.as_slice(), [.., ClusterPhase::Updating, ClusterPhase::Ready]) {
+        let change = tokio::time::timeout(PATIENCE, changes.next()).await.unwrap();
+        let Some(Ok(WatchEvent::Modified(cluster))) = change else { panic!("there are no more changes") };
+        let phase = cluster.status.as_ref().and_then(|status| status.phase).unwrap();
+        if phases.last() != Some(&phase) {
+            phases.push(phase);
+        }
+        if phases.len() > 1 && phase == ClusterPhase::Ready {
+            assert!(addons_ready(&cluster).0, "{cluster:#?}");
+        }
+    }
+    assert_eq!(phases, [ClusterPhase::Ready, ClusterPhase::Updating, ClusterPhase::Ready]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -149,7 +149,8 @@ fn rule(field: &str, message: &str) -> String {
     // Rules often begin with the field as people write it.
     let short = field.strip_prefix("spec.").unwrap_or(field);
     let told = told.strip_prefix(&format!("{short}: ")).unwrap_or(told);
-    format!("  {field}: {told}")
+    // What is about the whole object is about no field.
+    if field == "<nil>" { format!("  {told}") } else { format!("  {field}: {told}") }
 }
 
 /// An error and all that caused it, each said once.
@@ -179,6 +180,7 @@ mod tests {
                 "kind": "TenantCluster", "name": "my-cluster", "causes": [
                     {"field": "spec.kubernetesVersion", "reason": "FieldValueInvalid",
                      "message": "Invalid value: \"string\": kubernetesVersion cannot go from v1.34.2 back to v1.32.0: choose v1.34.2 or newer"},
+                    {"field": "<nil>", "reason": "FieldValueInvalid", "message": "Invalid value: \"object\": choose another name"},
                     {"field": "spec.workers.replicas", "reason": "FieldValueInvalid",
                      "message": "Invalid value: 5000: spec.workers.replicas in body should be less than or equal to 1000"},
                 ],
@@ -190,6 +192,7 @@ mod tests {
             failure.message,
             "TenantCluster \"my-cluster\" is refused:\n  \
              spec.kubernetesVersion: kubernetesVersion cannot go from v1.34.2 back to v1.32.0: choose v1.34.2 or newer\n  \
+             choose another name\n  \
              spec.workers.replicas: Invalid value: 5000: spec.workers.replicas in body should be less than or equal to 1000"
         );
     }

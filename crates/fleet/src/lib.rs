@@ -40,7 +40,7 @@ pub fn start(watches: &Watches, clock: &Clock, metrics: &Metrics, ways: &Ways, a
     let (watches, clock, metrics) = parts();
     tasks.spawn(network::NetworkPoolController::run(watches, clock, metrics));
     let (watches, clock, metrics) = parts();
-    tasks.spawn(addon::keep(watches.client().clone(), addons.definitions.clone()));
+    tasks.spawn(addon::keep(watches.client().clone(), addons.definitions.clone(), addons.mirrors.clone()));
     tasks.spawn(AddonController::<TenantAddon>::run(watches, clock, metrics, ways.clone(), addons.clone()));
     let (watches, clock, metrics) = parts();
     tasks.spawn(AddonController::<ManagementAddon>::run(watches, clock, metrics, ways.clone(), addons));

@@ -19,6 +19,9 @@ pub const ABANDON_CONTENTS: &str = "butler.butlerlabs.dev/abandon-contents";
 /// Annotation on an addon that nobody asks for any more: it may go although it is a part of the platform.
 pub const UNWANTED: &str = "butler.butlerlabs.dev/unwanted";
 
+/// Annotation on an entry of the catalogue: where its charts come from instead of its repository.
+pub(crate) const MIRRORED_AT: &str = "butler.butlerlabs.dev/mirrored-at";
+
 /// Label on every object of an addon, on the cluster it is installed on: name of the addon object.
 pub const ADDON: &str = "butler.butlerlabs.dev/addon";
 

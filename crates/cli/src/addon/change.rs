@@ -107,7 +107,7 @@ impl Install {
         let mut object = DynamicObject::new(self.name.as_deref().unwrap_or(&name), &kind).data(json!({"spec": spec}));
         object.metadata.namespace = namespace.clone();
         let asked = Found { ground, object };
-        check(session, &asked).await?;
+        check(session, &asked, self.version.as_deref()).await?;
         let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let object = ground.api(session, namespace.as_deref()).create(&params, &asked.object).await?;
         done(session, Found { ground, object }, "asked for", &self.patience).await
@@ -169,7 +169,7 @@ async fn write(
     if let Some(version) = version {
         asked.object.data["spec"]["version"] = json!(version);
     }
-    check(session, &asked).await?;
+    check(session, &asked, version).await?;
     // Merging would keep values that are to go.
     let mut operations = vec![json!({"op": "add", "path": "/spec/values", "value": values})];
     operations.extend(version.map(|version| json!({"op": "add", "path": "/spec/version", "value": version})));

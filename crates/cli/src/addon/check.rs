@@ -1,18 +1,26 @@
-//! What the catalogue has against a wish is told at once: nobody has to wait for an addon that cannot come.
+//! What the catalogue or a repository has against a wish is told at once: nobody has to wait for an addon that cannot come.
+
+use std::time::Duration;
 
 use butler_api::butler::AddonDefinition;
 use butler_api::shared::Blocker;
-use fleet::addon::objections;
+use fleet::addon::{Ask, objections};
+use helm::source::Fault;
 use kube::Api;
 
+use super::chart;
 use super::found::Found;
 use crate::failure::{Code, Failure, Outcome};
 use crate::session::Session;
 
-/// Fails if what is asked for is not in the catalogue, or not so.
-pub(super) async fn check(session: &Session, asked: &Found) -> Outcome {
+/// A repository that takes longer is left to Butler.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Fails if what is asked for is not in the catalogue, or not so, or if its repository does not have the `version` that was
+/// named.
+pub(super) async fn check(session: &Session, asked: &Found, version: Option<&str>) -> Outcome {
     let ask = asked.ask()?;
-    let Some(name) = &ask.addon else { return Ok(()) };
+    let Some(name) = &ask.addon else { return check_version(session, &ask, None, version).await };
     let catalogue: Api<AddonDefinition> = Api::all(session.client.clone());
     let definition = match catalogue.get_opt(name).await {
         // Whoever may not read the catalogue learns it from the addon's status.
@@ -26,9 +34,25 @@ pub(super) async fn check(session: &Session, asked: &Found) -> Outcome {
     };
     let objections = objections(&ask, &definition);
     if objections.is_empty() {
-        return Ok(());
+        return check_version(session, &ask, Some(&definition), version).await;
     }
     Err(Failure::new(Code::Refused, objections.iter().map(told).collect::<Vec<_>>().join("\n")))
+}
+
+/// Fails if the repository says that it does not have this version. What it does not say here it may say to Butler.
+async fn check_version(
+    session: &Session,
+    ask: &Ask,
+    entry: Option<&AddonDefinition>,
+    version: Option<&str>,
+) -> Outcome {
+    let Some(wanted) = version.and_then(|version| chart::named(ask, entry, version)) else { return Ok(()) };
+    match tokio::time::timeout(PATIENCE, chart::fetch(session, &wanted)).await {
+        Ok(Err(error)) if matches!(error.fault(), Fault::NoVersion { .. } | Fault::Version(_)) => {
+            Err(Failure::new(Code::Refused, error.to_string()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn told(objection: &Blocker) -> String {

@@ -1,19 +1,18 @@
 //! `addon diff`: what is installed, and what is or would be asked for: version, values, and every object.
 
-use butler_api::butler::{AddonDefinition, ButlerConfig};
-use butler_api::names::BUTLER_CONFIG;
+use butler_api::butler::AddonDefinition;
 use clap::Args;
 use fleet::addon::{labels_of, version_of};
 use helm::action::{Actions, Options};
 use helm::chart::Chart;
 use helm::release::{Release, Status, restored};
-use helm::source::{Access, ChartRef, Mirror, Sources};
 use helm::values::Values;
 use kube::Api;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Named;
+use super::chart;
 use super::found::{Found, Ground, find};
 use super::given::Given;
 use super::objects::{Change, changes};
@@ -108,28 +107,15 @@ async fn objects(
     changes(&Actions::objects(deployed).map_err(failed)?, &Actions::objects(&preview).map_err(failed)?)
 }
 
-/// The chart of an addon in a version, from where Butler has it from, as far as it can be reached from here.
+/// The chart of an addon in a version.
 async fn fetched(session: &Session, found: &Found, version: &str) -> Outcome<Chart> {
-    let (repository, name) = match found.object.data.pointer("/spec/helm") {
-        Some(chart) => (chart["repository"].clone(), chart["chart"].clone()),
-        None => {
-            let definition = Api::<AddonDefinition>::all(session.client.clone()).get(&found.addon()).await?;
-            let chart = definition.spec.chart.ok_or_else(|| Failure::failed("it is made of plain manifests"))?;
-            (json!(chart.repository), json!(chart.name))
-        }
+    let ask = found.ask()?;
+    let entry = match &ask.addon {
+        Some(name) => Some(Api::<AddonDefinition>::all(session.client.clone()).get(name).await?),
+        None => None,
     };
-    let text = |value: Value| value.as_str().unwrap_or_default().to_owned();
-    let wanted = ChartRef { repository: text(repository), name: text(name), version: version.to_owned(), digest: None };
-    let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
-    let cache = home.unwrap_or_else(std::env::temp_dir).join(".cache/butler/charts");
-    let sources = Sources::new(cache, mirrors(session).await);
-    let fetched = sources.fetch(&wanted, &Access::default()).await;
+    let wanted = chart::named(&ask, entry.as_ref(), version);
+    let wanted = wanted.ok_or_else(|| Failure::failed("it is made of plain manifests"))?;
+    let fetched = chart::fetch(session, &wanted).await;
     fetched.map(|fetched| (*fetched.chart).clone()).map_err(|error| Failure::failed(error.to_string()))
-}
-
-/// The platform's mirrors, if the user may know them.
-async fn mirrors(session: &Session) -> Vec<Mirror> {
-    let config = Api::<ButlerConfig>::all(session.client.clone()).get_opt(BUTLER_CONFIG).await.ok().flatten();
-    let named = config.and_then(|config| config.spec.addons).unwrap_or_default().mirrors;
-    named.into_iter().map(|mirror| Mirror { prefix: mirror.prefix, with: mirror.with }).collect()
 }

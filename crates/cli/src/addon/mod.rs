@@ -2,6 +2,7 @@
 
 mod catalog;
 mod change;
+mod chart;
 mod check;
 mod diff;
 mod found;

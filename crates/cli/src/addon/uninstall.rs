@@ -2,14 +2,17 @@
 
 use std::io::IsTerminal;
 
+use butler_api::butler::AddonDefinition;
 use clap::Args;
+use fleet::names::UNWANTED;
 use kube::api::{DeleteParams, Preconditions};
+use kube::{Api, ResourceExt};
 
 use super::Named;
-use super::found::{Ground, find};
+use super::found::{Found, Ground, find};
 use super::wait::{Goal, follow};
 use crate::cluster::{Patience, confirm};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Code, Failure, Outcome};
 use crate::output::full_name;
 use crate::screen::{print, tell};
 use crate::session::Session;
@@ -36,6 +39,11 @@ impl Uninstall {
         let found = find(session, ground, &self.addon).await?;
         found.check_own()?;
         let name = found.name();
+        if ground == Ground::Management && is_held(session, &found).await? {
+            let message = format!("{name} is a part of the platform, and stays until somebody says that it may go:");
+            let annotate = format!("kubectl annotate managementaddon {name} {UNWANTED}=true");
+            return Err(Failure::new(Code::Refused, format!("{message}\n  {annotate}")));
+        }
         if !self.yes {
             let place = found.cluster().unwrap_or_else(|| "the management cluster".to_owned());
             let question = format!("Addon {name} of {place} will be removed, with all objects of its release.");
@@ -53,4 +61,14 @@ impl Uninstall {
         tell(&format!("{name} is gone"));
         Ok(())
     }
+}
+
+/// Whether an addon is a part of the platform that nobody has said may go.
+async fn is_held(session: &Session, found: &Found) -> Outcome<bool> {
+    let entry = match Api::<AddonDefinition>::all(session.client.clone()).get_opt(&found.addon()).await {
+        // Whoever may not read the catalogue learns it from the addon's status.
+        Err(error) if Failure::is_forbidden(&error) => return Ok(false),
+        found => found?,
+    };
+    Ok(entry.is_some_and(|entry| entry.spec.platform) && !found.object.annotations().contains_key(UNWANTED))
 }

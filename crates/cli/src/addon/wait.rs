@@ -84,7 +84,8 @@ fn judge(goal: Goal, addon: Option<(&AddonInstallStatus, Option<i64>)>) -> Verdi
             if hold.is_some_and(|hold| ["PlatformAddon", "StillNeeded"].contains(&hold.reason.as_str())) =>
         {
             let told = hold.map(|hold| plain(&hold.message)).unwrap_or_default();
-            Verdict::Hopeless(format!("stays: {told}"))
+            let remedy = hold.and_then(|hold| hold.remedy.as_deref()).map(|remedy| format!(" ({})", plain(remedy)));
+            Verdict::Hopeless(format!("stays: {told}{}", remedy.unwrap_or_default()))
         }
         _ => Verdict::NotYet,
     }
@@ -119,8 +120,8 @@ mod tests {
             (
                 Goal::Gone,
                 1,
-                json!({"phase": "Installed", "blockers": [{"reason": "PlatformAddon", "message": "kept", "owner": "User"}]}),
-                Verdict::Hopeless("stays: kept".into()),
+                json!({"phase": "Installed", "blockers": [{"reason": "PlatformAddon", "message": "kept", "owner": "User", "remedy": "annotate it"}]}),
+                Verdict::Hopeless("stays: kept (annotate it)".into()),
             ),
         ] {
             let status = serde_json::from_value(status).unwrap();

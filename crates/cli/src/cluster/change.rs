@@ -11,7 +11,7 @@ use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
 use super::wait::{Goal, Patience, follow};
-use super::{FIELD_MANAGER, Named};
+use super::{FIELD_MANAGER, Named, count};
 use crate::failure::{Code, Failure, Outcome};
 use crate::lookup::{self, Found};
 use crate::output::{full_name, print_object};
@@ -23,7 +23,7 @@ pub(crate) struct Scale {
     #[command(flatten)]
     cluster: Named,
     /// The wanted number of workers
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     workers: u32,
     /// The pool of workers
     #[arg(long, value_name = "NAME")]

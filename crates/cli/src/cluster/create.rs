@@ -12,8 +12,8 @@ use kube::Resource;
 use kube::core::DynamicObject;
 use serde_json::{Map, Value, json};
 
-use super::FIELD_MANAGER;
 use super::wait::{Goal, Patience, follow};
+use super::{FIELD_MANAGER, count};
 use crate::command::Global;
 use crate::failure::{Code, Failure, Outcome};
 use crate::output::{Format, full_name, print_object};
@@ -32,10 +32,10 @@ pub(crate) struct Create {
     #[arg(long, value_name = "VERSION", visible_alias = "k8s-version")]
     version: Option<Version>,
     /// Number of workers
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     workers: Option<u32>,
     /// Processors of a worker
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     cpu: Option<u32>,
     /// Memory of a worker, for example 8Gi
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -50,7 +50,7 @@ pub(crate) struct Create {
     #[arg(short, long, value_name = "NAME")]
     provider: Option<String>,
     /// Replicas of the control plane
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     control_plane_replicas: Option<u32>,
     /// Addresses for load balancers: FIRST-LAST, a CIDR, or one address
     #[arg(long, value_name = "ADDRESSES")]

@@ -70,6 +70,15 @@ pub(crate) enum Command {
     Export(export::Export),
 }
 
+/// Reads how many there are to be. How many there may be is the API's to say.
+fn count(text: &str) -> Result<u32, String> {
+    match text.parse::<i64>() {
+        Ok(..0) => Err("it must be 0 or more".to_owned()),
+        Ok(number) => u32::try_from(number).map_err(|_| format!("it must be at most {}", u32::MAX)),
+        Err(_) => Err("it is no whole number".to_owned()),
+    }
+}
+
 /// Which cluster is meant.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Named {

@@ -17,8 +17,12 @@ const NAME: &str = "tenantaddon.butler.butlerlabs.dev/my-cluster-longhorn";
 async fn with_catalogue() -> Plane {
     let plane = Plane::start().await;
     plane.cluster("team-a", "my-cluster", json!({}), json!({"phase": "Ready"})).await;
+    let charts = plane.folder().join("charts");
+    charts::write_repository(&charts).unwrap();
+    let mirrored = json!({"butler.butlerlabs.dev/mirrored-at": format!("file://{}", charts.display())});
     let definition = json!({
-        "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "AddonDefinition", "metadata": {"name": "longhorn"},
+        "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "AddonDefinition",
+        "metadata": {"name": "longhorn", "annotations": mirrored},
         "spec": {
             "displayName": "Longhorn", "description": "Volumes.", "category": "storage", "dependsOn": ["cilium"],
             "chart": {"repository": "https://charts.longhorn.io", "name": "longhorn", "defaultVersion": "1.7.2"},
@@ -54,10 +58,10 @@ async fn an_addon_is_asked_for_changed_and_removed() {
     assert_eq!(json!(made.values), json!({"ui": {"replicas": 3}, "extra": true}));
 
     // By its name in the catalogue, and by its own.
-    let changed = plane.done("addon upgrade longhorn -c my-cluster --version 1.7.3 --set extra=false").await;
+    let changed = plane.done("addon upgrade longhorn -c my-cluster --version 1.7.1 --set extra=false").await;
     assert_eq!(changed, format!("{NAME} changed\n"));
     let made = addons(&plane).get("my-cluster-longhorn").await.unwrap().spec;
-    assert_eq!(made.version.as_deref(), Some("1.7.3"));
+    assert_eq!(made.version.as_deref(), Some("1.7.1"));
     assert_eq!(plane.done("addon values my-cluster-longhorn").await, "extra: false\nui:\n  replicas: 3\n");
     let idle = plane.run("addon upgrade my-cluster-longhorn").await;
     assert_eq!(idle, failed(2, "nothing to change: name a --version, or values with --set or --values"));
@@ -74,8 +78,20 @@ async fn an_addon_is_asked_for_changed_and_removed() {
 async fn what_the_catalogue_does_not_have_is_refused_at_once() {
     let plane = with_catalogue().await;
     plane.done("addon install longhorn -c my-cluster").await;
-    let offered = json!({"spec": {"chart": {"availableVersions": ["1.7.3"]}}});
+    // Of a chart that is offered in every version, the repository says which there are.
+    let there = "chart longhorn 9.9.9 of https://charts.longhorn.io: there is no such version; there are 1.7.2, 1.7.1";
+    for command in [
+        "addon install longhorn -c my-cluster --name other --version 9.9.9",
+        "addon upgrade longhorn -c my-cluster --version 9.9.9",
+    ] {
+        assert_eq!(plane.run(command).await, failed(6, there), "{command}");
+    }
+    // One that cannot be asked from here is left to Butler.
     let definitions: Api<AddonDefinition> = Api::all(plane.client.clone());
+    let nowhere = json!({"metadata": {"annotations": {"butler.butlerlabs.dev/mirrored-at": "file:///nowhere"}}});
+    definitions.patch("longhorn", &PatchParams::default(), &Patch::Merge(nowhere)).await.unwrap();
+    plane.done("addon upgrade longhorn -c my-cluster --version 1.7.3").await;
+    let offered = json!({"spec": {"chart": {"availableVersions": ["1.7.2", "1.7.3"]}}});
     definitions.patch("longhorn", &PatchParams::default(), &Patch::Merge(offered)).await.unwrap();
     let versions = "longhorn is not offered in version 9.9.9\n  set spec.version to one of 1.7.2, 1.7.3";
     let values = "values.colour cannot be set: this addon takes ui.replicas, extra, own\n  correct spec.values";
@@ -210,7 +226,10 @@ async fn a_change_is_shown_by_values_and_objects() {
         (&json["objects"][0]["object"], &json["objects"][0]["change"]),
         (&json!("ConfigMap lh"), &json!("changed"))
     );
-    let nowhere = json!({"spec": {"chart": {"repository": "http://127.0.0.1:9"}}});
+    // Charts come from where Butler has them from.
+    let shown = plane.done("addon diff longhorn -c my-cluster --version 1.7.1").await;
+    assert!(shown.contains("+++ DaemonSet default/longhorn-manager"), "{shown}");
+    let nowhere = json!({"spec": {"chart": {"repository": "http://127.0.0.1:9"}}, "metadata": {"annotations": null}});
     let definitions: Api<AddonDefinition> = Api::all(plane.client.clone());
     definitions.patch("longhorn", &PatchParams::default(), &Patch::Merge(nowhere)).await.unwrap();
     // What cannot be fetched is told, and the rest is shown all the same.

@@ -109,6 +109,16 @@ spec:
 }
 
 #[tokio::test]
+async fn numbers_below_zero_are_refused_as_such() {
+    let home = tempfile::tempdir().unwrap();
+    for command in ["scale c --workers -1", "create c --workers -1", "create c --cpu -4", "plan c --workers -1"] {
+        let said = ended(bare(home.path(), &format!("cluster {command}"))).await;
+        assert_eq!(said.code, 2, "{said:?}");
+        assert!(said.err.contains(": it must be 0 or more") && !said.err.contains("tip:"), "{said:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_plan_shows_what_would_change_and_changes_nothing() {
     let plane = Plane::start().await;
     let spec = json!({"workers": {"replicas": 3}, "kubernetesVersion": "v1.30.0"});

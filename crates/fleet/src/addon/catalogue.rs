@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use butler_api::butler::AddonDefinition;
 use butler_api::names::GROUP;
+use helm::source::Mirror;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
+
+use crate::names;
 
 /// Who writes them.
 const MANAGER: &str = "butler-catalogue";
@@ -19,19 +22,36 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// An operator may have changed several fields, and each answer names those that are left.
 const ATTEMPTS: usize = 8;
 
-/// Writes the built-in entries, and tries again until all are there.
-pub async fn keep(client: Client, definitions: Vec<AddonDefinition>) {
+/// Writes the built-in entries, with where their charts come from instead, and tries again until all are there.
+pub async fn keep(client: Client, definitions: Vec<AddonDefinition>, mirrors: Vec<Mirror>) {
     while let Err(error) = open(&client).await {
         tracing::debug!(%error, "the catalogue cannot be opened yet");
         tokio::time::sleep(AGAIN).await;
     }
     let api: Api<AddonDefinition> = Api::all(client);
-    for definition in definitions.iter().chain(&own()) {
+    for definition in definitions.into_iter().chain(own()) {
+        let definition = &mirrored(definition, &mirrors);
         while let Err(error) = write(&api, definition).await {
             tracing::debug!(addon = definition.name_any(), %error, "a definition cannot be written yet");
             tokio::time::sleep(AGAIN).await;
         }
     }
+}
+
+/// An entry that says where its charts come from, if that is not its repository: who looks at charts from outside knows then.
+fn mirrored(mut definition: AddonDefinition, mirrors: &[Mirror]) -> AddonDefinition {
+    let repository = definition.spec.chart.as_ref().map(|chart| chart.repository.clone());
+    let place = repository.and_then(|repository| helm::source::mirrored(mirrors, &repository));
+    if let Some(place) = place {
+        definition.annotations_mut().insert(names::MIRRORED_AT.to_owned(), place);
+    }
+    definition
+}
+
+/// Where the charts of an entry come from instead of its repository.
+pub fn mirror(definition: &AddonDefinition) -> Option<Mirror> {
+    let prefix = definition.spec.chart.as_ref()?.repository.clone();
+    Some(Mirror { prefix, with: definition.annotations().get(names::MIRRORED_AT)?.clone() })
 }
 
 /// Lets everybody who is known to the platform read the catalogue.
@@ -75,11 +95,13 @@ async fn write(api: &Api<AddonDefinition>, definition: &AddonDefinition) -> kube
 
 /// Takes a field out, named as in conflicts: `.spec.chart.defaultVersion`. One inside a list goes with its whole list.
 fn drop_field(body: &mut Value, field: &str) -> bool {
-    let path = field.trim_start_matches('.');
-    let names: Vec<&str> = path.split('[').next().unwrap_or_default().split('.').filter(|n| !n.is_empty()).collect();
-    let Some((last, parents)) = names.split_last() else { return false };
-    let parent = parents.iter().try_fold(body, |found, name| found.get_mut(*name));
-    parent.and_then(Value::as_object_mut).is_some_and(|fields| fields.remove(*last).is_some())
+    let path = field.trim_start_matches('.').split('[').next().unwrap_or_default();
+    // The names of annotations have dots themselves.
+    if body.as_object_mut().is_some_and(|fields| fields.remove(path).is_some()) {
+        return true;
+    }
+    let Some((parent, rest)) = path.split_once('.') else { return false };
+    body.get_mut(parent).is_some_and(|parent| drop_field(parent, rest))
 }
 
 /// Entries that go with others: objects of kinds that those bring.
@@ -133,6 +155,22 @@ mod tests {
         assert!(!drop_field(&mut body, ".spec.nothing"));
         assert!(!drop_field(&mut body, ""));
         assert_eq!(body, json!({"spec": {"order": 1, "chart": {"name": "a"}}}));
+        let mut noted = json!({"metadata": {"annotations": {"a.b/c": "d"}}});
+        assert!(drop_field(&mut noted, ".metadata.annotations.a.b/c"));
+        assert_eq!(noted, json!({"metadata": {"annotations": {}}}));
+    }
+
+    #[test]
+    fn entries_say_where_their_charts_come_from() {
+        let entry = |repository: &str| -> AddonDefinition {
+            let chart = json!({"repository": repository, "name": "l", "defaultVersion": "1.0.0"});
+            let spec = json!({"displayName": "L", "description": "l", "chart": chart});
+            AddonDefinition::new("l", serde_json::from_value(spec).unwrap())
+        };
+        let mirrors = [Mirror { prefix: "https://a.example/charts".into(), with: "file:///srv".into() }];
+        let known = |repository: &str| mirror(&mirrored(entry(repository), &mirrors)).map(|mirror| mirror.with);
+        assert_eq!(known("https://a.example/charts/stable").as_deref(), Some("file:///srv/stable"));
+        assert_eq!(known("https://b.example"), None);
     }
 
     #[test]

@@ -30,12 +30,13 @@ use super::memory::{Memory, Work};
 use super::news::news;
 use super::observed::{Ground, Observed, Running, Sight};
 use super::placement::Placement;
-use super::plan::{Plan, Step, plan};
+use super::plan::{PAUSED, Plan, Step, plan};
 use super::report::report;
 use super::target::{Target, Targets, Way};
 use super::turns::Turns;
 use super::wanted::Wanted;
 use super::work::{self, Fault, Origin, Told, label};
+use crate::blockers::blocker;
 use crate::cluster::team_name;
 use crate::names;
 use crate::names::MANAGER;
@@ -240,12 +241,17 @@ impl<K: Addon> Shared<K> {
         };
         let mode = cluster.spec.management_policy.as_ref().map(|policy| policy.mode);
         let hands_off = match mode {
-            _ if cluster.spec.paused == Some(true) => Some(format!("{title} is paused: nothing is changed on it")),
-            Some(mode @ (ManagementMode::Observe | ManagementMode::GitOps)) => {
-                Some(format!("spec.managementPolicy.mode of {title} is {mode}: Butler only looks"))
-            }
+            _ if cluster.spec.paused == Some(true) => Some((
+                format!("{title} is paused: nothing is changed on it"),
+                format!("`butlerctl cluster resume {title}` lets it go on"),
+            )),
+            Some(mode @ (ManagementMode::Observe | ManagementMode::GitOps)) => Some((
+                format!("spec.managementPolicy.mode of {title} is {mode}: Butler only looks"),
+                format!("set spec.managementPolicy.mode of TenantCluster {title} to Active to have Butler install it"),
+            )),
             _ => None,
         };
+        let hands_off = hands_off.map(|(message, remedy)| blocker(PAUSED, message, BlockerOwner::User, remedy));
         let version = status.observed_state.as_ref().and_then(|state| state.kubernetes_version.clone());
         // Versions are told of what has answered.
         let is_void = version.is_none() && status.ready_since.is_none();
@@ -260,6 +266,7 @@ impl<K: Addon> Shared<K> {
                     status.phase,
                     Some(ClusterPhase::Installing | ClusterPhase::Ready | ClusterPhase::Updating)
                 ),
+            workers: status.worker_nodes_ready.zip(status.worker_nodes_desired),
             is_leaving,
             is_abandoned: cluster.annotations().contains_key(names::ABANDON_CONTENTS),
             hands_off,
@@ -332,6 +339,10 @@ impl<K: Addon> Shared<K> {
                     }
                 });
             }
+            Some(Step::Look(there)) => {
+                let digest = observed.before.values_digest.clone().unwrap_or_default();
+                self.spawn(&work.clone(), Running::Look, MARGIN, own.look(work, object, there, digest));
+            }
             Some(Step::TakeBack(wanted, why)) => {
                 let digest = wanted.digest(observed.retry.as_deref());
                 let limit = wanted.patience + MARGIN;
@@ -373,7 +384,7 @@ impl<K: Addon> Shared<K> {
                 let (fault, now) = (work::given_up(limit), now(&own.clock));
                 match what {
                     Running::Ensure(digest) => own.memory.failed(&current, None, Some(digest), fault, None, now),
-                    Running::Compare => own.memory.incomparable(&current, fault, now),
+                    Running::Compare | Running::Look => own.memory.incomparable(&current, fault, now),
                     Running::Uninstall => own.memory.failed(&current, None, None, fault, None, now),
                 }
             }
@@ -396,9 +407,21 @@ impl<K: Addon> Shared<K> {
         match work::ensure(&target, &origin, &wanted, &label, &told).await {
             Ok(done) => self.memory.ensured(&work, &target, digest, done, now(&self.clock)),
             Err(fault) => {
-                let there = work::present(&target, &wanted).await.map(|done| (known, done));
+                let there = work::present(&target, &wanted.placement).await.ok().flatten().map(|done| (known, done));
                 self.memory.failed(&work, Some(&target), Some(digest), fault, there, now(&self.clock));
             }
+        }
+    }
+
+    async fn look(self: Arc<Self>, work: Work, object: Arc<K>, there: Placement, digest: String) {
+        let seen = match self.target(&object).await {
+            Ok(target) => work::present(&target, &there).await.map(|done| (target, done)),
+            Err(fault) => Err(fault),
+        };
+        match seen {
+            Ok((target, Some(done))) => self.memory.seen(&work, &target, digest, done, now(&self.clock)),
+            Ok((_, None)) => self.memory.incomparable(&work, work::nothing_there(&there), now(&self.clock)),
+            Err(fault) => self.memory.incomparable(&work, fault, now(&self.clock)),
         }
     }
 
@@ -409,7 +432,7 @@ impl<K: Addon> Shared<K> {
         };
         let (there, fault) = match work::take_back(&target, &wanted, &label(&work.key.name), &why).await {
             Ok((done, fault)) => (Some(done), fault),
-            Err(fault) => (work::present(&target, &wanted).await, fault),
+            Err(fault) => (work::present(&target, &wanted.placement).await.ok().flatten(), fault),
         };
         // Nobody knows any more what that was wanted by.
         let there = there.map(|done| (String::new(), done));

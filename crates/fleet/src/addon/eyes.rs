@@ -6,8 +6,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use helm::action::MANAGER;
 use helm::health::{Health, health};
-use helm::release::{SELECTOR, labelled};
+use helm::release::{SELECTOR, Status, labelled, operator};
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, PartialObjectMeta};
 use kube::discovery::{Scope, oneshot};
@@ -119,7 +120,7 @@ impl Eyes {
         &self,
         objects: &[DynamicObject],
         release: Placement,
-        revision: u32,
+        (revision, status): (u32, Status),
     ) -> Result<Followed, kube::Error> {
         let mut placed = Vec::with_capacity(objects.len());
         for object in objects {
@@ -138,7 +139,9 @@ impl Eyes {
                 }
             }
             let mut told = self.told.subscribe();
-            while self.newest(&release).is_none_or(|newest| newest.number < revision) && told.changed().await.is_ok() {}
+            let is_known =
+                |newest: Revision| newest.number > revision || (newest.number, newest.status) == (revision, status);
+            while !self.newest(&release).is_some_and(is_known) && told.changed().await.is_ok() {}
         };
         // Whatever is not known in time is not seen yet, and told once it is.
         let _ = tokio::time::timeout(KNOWN_WITHIN, synced).await;
@@ -151,7 +154,9 @@ impl Eyes {
         let own = records.iter().filter(|record| record.labels().get("name") == Some(&of.release));
         let revisions = own.filter_map(|record| {
             let (number, status) = labelled(record.labels())?;
-            Some(Revision { number, status, since: record.creation_timestamp().map(|time| time.0) })
+            let since = record.creation_timestamp().map(|time| time.0);
+            let is_ours = status.is_pending() && operator(record.annotations()) == Some(MANAGER);
+            Some(Revision { number, status, since, is_ours })
         });
         revisions.max_by_key(|revision| revision.number)
     }
@@ -265,7 +270,6 @@ fn place(key: &Key) -> String {
 
 #[cfg(test)]
 mod tests {
-    use helm::release::Status;
     use kapi::{Options, Peer, Plane, User};
     use kapi_store::Store;
     use kube::Api;
@@ -301,8 +305,8 @@ mod tests {
             .create(&PostParams::default(), &record)
             .await
             .unwrap();
-        let one = eyes.follow(&[object("ConfigMap"), object("Service")], place(), 2).await.unwrap();
-        let two = eyes.follow(&[object("Service")], place(), 2).await.unwrap();
+        let one = eyes.follow(&[object("ConfigMap"), object("Service")], place(), (2, Status::Deployed)).await.unwrap();
+        let two = eyes.follow(&[object("Service")], place(), (2, Status::Deployed)).await.unwrap();
         assert_eq!(watched(), ["ConfigMap", "Service"]);
         let Sight::Seen { unhealthy, release, .. } = eyes.sight(&one) else { panic!("nothing is seen") };
         let release = release.unwrap();

@@ -110,6 +110,11 @@ impl Memory {
         });
     }
 
+    /// What is on the cluster was looked at, and nothing was done about it.
+    pub(crate) fn seen(&self, work: &Work, target: &Arc<Target>, digest: String, done: Done, now: Timestamp) {
+        self.ended(work, |known| known.installed(target, digest, done, now));
+    }
+
     /// What is wanted could not be brought about; `there` is what is on the cluster instead.
     pub(crate) fn failed(
         &self,

@@ -40,13 +40,14 @@ pub use controller::AddonController;
 pub use graph::{IfMissing, Need, Node};
 pub use observed::{Compared, Ground, Installed, Mending, Observed, Progress, Revision, Running, Sight, Trouble};
 pub use placement::Placement;
+pub(crate) use plan::NO_WORKERS;
 pub use plan::{Plan, Step, plan};
 pub(crate) use report::INSTALLED;
 pub use report::report;
 pub use wanted::{Source, Wanted, objections};
 pub use work::{labels_of, version_of};
 
-pub use catalogue::keep;
+pub use catalogue::{keep, mirror};
 
 /// What addons are made of on this platform.
 #[derive(Clone, Debug, Default)]

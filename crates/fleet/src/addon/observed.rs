@@ -66,12 +66,14 @@ pub struct Ground {
     pub is_void: bool,
     /// Whether it has nodes, so that workloads can run.
     pub has_nodes: bool,
+    /// Its workers: how many are ready, and how many are wanted. Nothing where nobody counts them.
+    pub workers: Option<(i32, i32)>,
     /// Whether it is to go.
     pub is_leaving: bool,
     /// Whether it is let go although nobody can say what is in it.
     pub is_abandoned: bool,
     /// Why nothing is to be changed on it.
-    pub hands_off: Option<String>,
+    pub hands_off: Option<Blocker>,
     /// Why this addon may not be on it.
     pub denied: Option<String>,
     /// Its version of Kubernetes.
@@ -106,6 +108,8 @@ pub enum Running {
     Ensure(String),
     /// Comparing with what is on the cluster, and putting it right.
     Compare,
+    /// Looking at what is on the cluster.
+    Look,
     /// Removing it.
     Uninstall,
 }
@@ -224,6 +228,8 @@ pub struct Revision {
     pub status: Status,
     /// When it was begun.
     pub since: Option<Timestamp>,
+    /// Whether it is pending, and by Butler.
+    pub is_ours: bool,
 }
 
 impl Observed {

@@ -1,10 +1,11 @@
 //! What to do next for an addon. Pure.
 
 mod drift;
+mod paused;
+mod workers;
 
 use std::time::Duration;
 
-use butler_api::butler::addon_definition::AddonCategory;
 use butler_api::butler::addon_install::AddonPhase;
 use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus};
 use jiff::Timestamp;
@@ -16,8 +17,12 @@ use super::report::HEALTHY;
 use super::wanted::{For, Wanted, wanted};
 use crate::blockers::{blocker, waiting};
 use crate::names;
-pub(super) use drift::{CONTESTED, DRIFTED};
-use drift::{Others, compare, look_again, others, taken_over};
+pub(super) use drift::{BUSY, CHANGED, CONTESTED, DRIFTED, INTERRUPTED};
+use drift::{Others, compare, cut_short, keep, look_again, others, taken_over};
+pub(super) use paused::PAUSED;
+use paused::{look, paused};
+pub(crate) use workers::NO_WORKERS;
+use workers::{is_network, lacks_workers, unready_since, wants_no_workers, without_workers};
 
 /// The first wait after a failure. Each failure in a row doubles it.
 const FIRST_RETRY: Duration = Duration::from_secs(2);
@@ -31,6 +36,9 @@ const UNSEEN: Duration = Duration::from_secs(60);
 /// More workloads than this are not named when an upgrade is taken back.
 const NAMED: usize = 3;
 
+/// Its workloads do not run.
+pub(super) const UNREADY: &str = "WorkloadNotReady";
+
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
@@ -40,6 +48,8 @@ pub enum Step {
     Ensure(Box<Wanted>),
     /// Compare with what is on the cluster; put it right if so said.
     Compare(Box<Wanted>, bool),
+    /// Look at this release, and change nothing.
+    Look(Placement),
     /// Go back to the revision before, because of this: what is wanted does not come to run.
     TakeBack(Box<Wanted>, String),
     /// Remove this release from the cluster.
@@ -84,8 +94,14 @@ pub fn plan(observed: &Observed) -> Plan {
     let before = observed.before.phase.unwrap_or(AddonPhase::Pending);
     let mut plan = Plan { phase: Some(before), is_healthy: health(observed), ..Plan::default() };
     if let Some(paused) = paused(observed) {
+        // What was begun is brought to its end, and nothing is put right any more.
+        if observed.progress.running == Some(Running::Compare) {
+            plan.step = Some(Step::Stop);
+            return plan;
+        }
         plan.blockers.push(paused);
         plan.is_installed = observed.has_run();
+        look(observed, &mut plan);
         return plan;
     }
     if let Some(missing) = ground(observed) {
@@ -147,11 +163,17 @@ pub fn plan(observed: &Observed) -> Plan {
         return plan;
     }
     if let Some(trouble) = trouble {
+        // That nobody answers now says nothing of what was there before.
+        let is_unheard = is_known && is_silence(trouble);
+        if is_unheard {
+            unseen(observed, &mut plan);
+        }
         plan.blockers.push(trouble.blocker.clone());
-        plan.phase = Some(AddonPhase::Failed);
-        let Some(left) = retry_in(trouble, observed.now) else { return plan };
-        if left > Duration::ZERO {
-            plan.again = Some(left);
+        plan.phase = Some(if is_unheard { before } else { AddonPhase::Failed });
+        let left = retry_in(trouble, observed.now);
+        if left.is_none_or(|left| left > Duration::ZERO) {
+            left.into_iter().for_each(|left| look_again(&mut plan, left));
+            keep(observed, &mut plan, wanted);
             return plan;
         }
     }
@@ -180,7 +202,8 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
         }
         return plan;
     };
-    let waited = observed.now.duration_since(installed.at).unsigned_abs();
+    let is_idle = !unhealthy.is_empty() && lacks_workers(observed);
+    let waited = observed.now.duration_since(installed.at.max(unready_since(observed))).unsigned_abs();
     let left = match observed.before.phase {
         Some(AddonPhase::Degraded) => Duration::ZERO,
         Some(AddonPhase::Installed) => GRACE.saturating_sub(unhealthy_for(observed)),
@@ -188,6 +211,11 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
     };
     plan.phase = Some(match (unhealthy.is_empty(), left.is_zero()) {
         (true, _) => AddonPhase::Installed,
+        // It is on its way for as long as there is nothing it could run on.
+        _ if is_idle && (!observed.has_run() || wants_no_workers(observed)) => match observed.before.phase {
+            Some(AddonPhase::Upgrading) => AddonPhase::Upgrading,
+            _ => AddonPhase::Installing,
+        },
         (false, true) => AddonPhase::Degraded,
         (false, false) if observed.has_run() => AddonPhase::Installed,
         (false, false) => on_its_way(observed),
@@ -195,12 +223,14 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
     if let Some(first) = unhealthy.first() {
         let message = format!("a workload does not run: {first}");
         let more = unhealthy[1..].to_vec();
-        plan.blockers.push(if plan.phase == Some(AddonPhase::Degraded) {
+        plan.again = Some(left).filter(|left| !left.is_zero());
+        plan.blockers.push(if is_idle {
+            Blocker { evidence: unhealthy.clone(), ..without_workers(observed) }
+        } else if plan.phase == Some(AddonPhase::Degraded) {
             let remedy = "look at its pods and events on the cluster";
-            Blocker { evidence: more, ..blocker("WorkloadNotReady", message, BlockerOwner::User, remedy) }
+            Blocker { evidence: more, ..blocker(UNREADY, message, BlockerOwner::User, remedy) }
         } else {
-            plan.again = Some(left);
-            waiting("WorkloadNotReady", message, more)
+            waiting(UNREADY, message, more)
         });
     }
     // Of a first revision there is nothing to go back to.
@@ -222,9 +252,10 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
         Others::Nothing => compare(observed, &mut plan, *state, wanted),
         Others::AtWork(left) => {
             let message = "somebody else is at work on its Helm release: nothing is compared until that is over";
-            plan.blockers.push(waiting("ReleaseBusy", message, Vec::new()));
+            plan.blockers.push(waiting(BUSY, message, Vec::new()));
             look_again(&mut plan, left);
         }
+        Others::CutShort => cut_short(observed, &mut plan, wanted),
         Others::Changed(what) => taken_over(observed, &mut plan, what, wanted),
     }
     plan
@@ -302,8 +333,7 @@ fn leaving(observed: &Observed) -> Plan {
     let is_same_try = |trouble: &&Trouble| trouble.digest.is_none() && trouble.retry == observed.retry;
     if let Some(trouble) = observed.progress.trouble.as_ref().filter(is_same_try) {
         plan.blockers.push(trouble.blocker.clone());
-        let is_silent = matches!(trouble.blocker.reason.as_str(), "Unreachable" | "ClusterUnreachable");
-        if observed.ground.is_leaving && is_silent {
+        if observed.ground.is_leaving && is_silence(trouble) {
             plan.blockers.push(unreachable(observed));
         }
         let left = left(trouble, observed.now);
@@ -354,6 +384,11 @@ fn is_users(blockers: &[Blocker]) -> bool {
     blockers.iter().any(|blocker| blocker.owner == Some(BlockerOwner::User))
 }
 
+/// Whether all that went wrong is that nobody answered.
+fn is_silence(trouble: &Trouble) -> bool {
+    matches!(trouble.blocker.reason.as_str(), "Unreachable" | "ClusterUnreachable")
+}
+
 /// How long until another try; nothing when the same again cannot help.
 fn retry_in(trouble: &Trouble, now: Timestamp) -> Option<Duration> {
     if trouble.is_final {
@@ -368,15 +403,6 @@ fn retry_in(trouble: &Trouble, now: Timestamp) -> Option<Duration> {
 fn left(trouble: &Trouble, now: Timestamp) -> Duration {
     let since = now.duration_since(trouble.at).unsigned_abs();
     retry_in(trouble, now).unwrap_or(LONGEST_RETRY.saturating_sub(since))
-}
-
-fn paused(observed: &Observed) -> Option<Blocker> {
-    let (message, remedy) = match &observed.ground.hands_off {
-        _ if observed.ask.paused => ("the addon is paused: nothing is changed", "set spec.paused to false"),
-        Some(reason) => (reason.as_str(), "change it in the TenantCluster's spec"),
-        None => return None,
-    };
-    Some(blocker("Paused", message, BlockerOwner::User, remedy))
 }
 
 /// Why nothing can be done on the cluster.
@@ -394,12 +420,14 @@ fn ground(observed: &Observed) -> Option<Blocker> {
         let remedy = "ask for another addon, or let the Team's limits allow it";
         return Some(blocker("AddonDenied", denied.clone(), BlockerOwner::PlatformAdmin, remedy));
     }
-    // Without a pod network nodes do not become ready: it cannot wait for them.
-    let is_network = observed.definition.as_ref().is_some_and(|one| one.spec.category == AddonCategory::Cni);
     if !observed.ground.answers {
         return Some(waiting("ClusterNotReady", format!("the API of {title} does not answer yet"), Vec::new()));
     }
-    if !observed.ground.has_nodes && !is_network && !observed.own.is_there {
+    // Without a pod network nodes do not become ready: it cannot wait for them.
+    if !observed.ground.has_nodes && !is_network(observed) && !observed.own.is_there {
+        if wants_no_workers(observed) {
+            return Some(without_workers(observed));
+        }
         return Some(waiting("ClusterNotReady", format!("{title} has no nodes yet"), Vec::new()));
     }
     None

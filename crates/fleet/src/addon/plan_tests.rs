@@ -72,7 +72,7 @@ fn installed(before: Value, sight: Sight) -> Observed {
 }
 
 fn seen(state: u64, unhealthy: &[&str]) -> Sight {
-    let release = Some(Revision { number: 1, status: Status::Deployed, since: None });
+    let release = Some(Revision { number: 1, status: Status::Deployed, since: None, is_ours: false });
     Sight::Seen { state, unhealthy: unhealthy.iter().map(|one| (*one).to_owned()).collect(), release }
 }
 
@@ -85,6 +85,7 @@ fn told(observed: &Observed) -> String {
         Some(Step::Ensure(_)) => "ensure",
         Some(Step::Compare(_, true)) => "repair",
         Some(Step::Compare(_, false)) => "compare",
+        Some(Step::Look(_)) => "look",
         Some(Step::TakeBack(..)) => "take back",
         Some(Step::Uninstall(_)) => "uninstall",
         Some(Step::Stop) => "stop",
@@ -119,7 +120,11 @@ fn an_addon_begins_when_everything_is_there() {
             },
             "Installing ensure",
         ),
-        (|o| o.ground.hands_off = Some("paused".into()), "Pending nothing Paused"),
+        (
+            |o| o.ground.hands_off = Some(blocker("Paused", "paused", BlockerOwner::User, "resume it")),
+            "Pending nothing Paused",
+        ),
+        (|o| (o.ground.has_nodes, o.ground.workers) = (false, Some((0, 0))), "Pending nothing NoWorkers"),
         (|o| o.ask.paused = true, "Pending nothing Paused"),
         (|o| o.ground.denied = Some("no".into()), "Pending nothing AddonDenied"),
         (|o| o.definition = None, "Pending nothing DefinitionMissing"),
@@ -214,7 +219,7 @@ fn health_is_what_is_seen() {
 #[test]
 fn an_upgrade_that_never_runs_is_taken_back() {
     use butler_api::butler::addon_install::UpgradeFailurePolicy::{Keep, Rollback};
-    let later = Revision { number: 2, status: Status::Deployed, since: None };
+    let later = Revision { number: 2, status: Status::Deployed, since: None, is_ours: false };
     for (phase, policy, second, expected) in [
         ("Upgrading", None, 900 + 599, "Upgrading repair WorkloadNotReady"),
         ("Upgrading", None, 900 + 601, "Upgrading take back WorkloadNotReady"),
@@ -236,6 +241,66 @@ fn an_upgrade_that_never_runs_is_taken_back() {
     let mut first = installed(before, seen(1, &["Deployment a is not ready"]));
     first.now = at(900 + 601);
     assert_eq!(told(&first), "Degraded repair WorkloadNotReady");
+}
+
+#[test]
+fn what_has_no_workers_to_run_on_is_on_its_way() {
+    let late = 900 + 601;
+    for (phase, workers, second, expected) in [
+        ("Installing", (0, 0), late, "Installing repair NoWorkers"),
+        ("Installed", (0, 0), 1000, "Installing repair NoWorkers"),
+        ("Degraded", (0, 0), late, "Installing repair NoWorkers"),
+        ("Upgrading", (0, 0), late, "Upgrading repair NoWorkers"),
+        ("Installing", (0, 2), late, "Installing repair NoWorkers"),
+        ("Upgrading", (0, 2), late, "Upgrading repair NoWorkers"),
+        // They went away by themselves.
+        ("Degraded", (0, 2), late, "Degraded repair NoWorkers"),
+        ("Installing", (1, 2), late, "Degraded repair WorkloadNotReady"),
+    ] {
+        let before = json!({"phase": phase, "helmRelease": {"name": "l"}});
+        let mut observed = installed(before, seen(1, &["Deployment a"]));
+        (observed.ground.workers, observed.now) = (Some(workers), at(second));
+        assert_eq!(told(&observed), expected, "{phase} {workers:?}");
+    }
+    // Patience begins when there is something to run on.
+    let since = at(1490).to_string();
+    let blocker = json!({"reason": "WorkloadNotReady", "message": "no", "since": since});
+    let before = json!({"phase": "Installing", "helmRelease": {"name": "l"}, "blockers": [blocker]});
+    let mut observed = installed(before, seen(1, &["Deployment a"]));
+    (observed.ground.workers, observed.now) = (Some((2, 2)), at(late));
+    assert_eq!(told(&observed), "Installing repair WorkloadNotReady");
+}
+
+#[test]
+fn what_nobody_may_change_is_looked_at() {
+    let release = json!({"name": "l", "namespace": "l", "revision": 1});
+    let healthy = |observed: &Observed| {
+        let status = report(observed, &plan(observed));
+        status.conditions.into_iter().find(|known| known.type_ == "Healthy").unwrap().status
+    };
+    let mut observed = observed(json!({"phase": "Installed", "helmRelease": release}));
+    (observed.ask.paused, observed.own.is_there) = (true, true);
+    // Until somebody has looked, what was told holds.
+    assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed look Paused", true));
+    observed.progress.running = Some(Running::Look);
+    assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed nothing Paused", true));
+    observed.progress.running = Some(Running::Compare);
+    assert_eq!(told(&observed), "Installed stop");
+    observed.progress.running = None;
+    observed.progress.incomparable = Some(trouble("Unreachable", 1, false, 999));
+    assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed nothing Paused", true));
+    observed.progress.incomparable = None;
+    observed.progress.unseen_since = Some(at(900));
+    assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed look Paused HealthUnknown", false));
+    observed.sight = seen(1, &["Deployment a"]);
+    let unready = "Installed nothing Paused WorkloadNotReady";
+    assert_eq!((told(&observed).as_str(), healthy(&observed)), (unready, ConditionStatus::False));
+    let since = at(990).to_string();
+    let fails = json!({"type": "Healthy", "status": "False", "lastTransitionTime": since});
+    observed.before.conditions = serde_json::from_value(json!([fails])).unwrap();
+    assert_eq!(told(&observed), "Degraded nothing Paused WorkloadNotReady");
+    observed.sight = seen(1, &[]);
+    assert_eq!((told(&observed).as_str(), healthy(&observed)), ("Installed nothing Paused", ConditionStatus::True));
 }
 
 #[test]
@@ -288,7 +353,8 @@ fn drift_is_looked_for_when_something_changed_and_not_too_often() {
 
 #[test]
 fn what_others_do_with_helm_is_seen() {
-    let begun = |number, status, second| Some(Revision { number, status, since: Some(at(second)) });
+    let begun = |number, status, second| Some(Revision { number, status, since: Some(at(second)), is_ours: false });
+    let ours = |status| Some(Revision { number: 2, status, since: Some(at(990)), is_ours: true });
     let at_revision = |number, status| begun(number, status, 990);
     for (policy, release, expected) in [
         (DriftPolicy::Repair, at_revision(1, Status::Deployed), "Installed repair"),
@@ -298,6 +364,10 @@ fn what_others_do_with_helm_is_seen() {
         (DriftPolicy::Repair, at_revision(1, Status::Uninstalled), "Upgrading ensure ReleaseChanged"),
         (DriftPolicy::Repair, at_revision(2, Status::PendingUpgrade), "Installed nothing ReleaseBusy"),
         (DriftPolicy::Repair, begun(2, Status::PendingUpgrade, 100), "Upgrading ensure ReleaseChanged"),
+        (DriftPolicy::Repair, ours(Status::PendingUpgrade), "Upgrading ensure ReleaseInterrupted"),
+        (DriftPolicy::Report, ours(Status::PendingRollback), "Upgrading ensure ReleaseInterrupted"),
+        (DriftPolicy::Ignore, ours(Status::PendingInstall), "Upgrading ensure ReleaseInterrupted"),
+        (DriftPolicy::Repair, ours(Status::Uninstalling), "Installed nothing ReleaseBusy"),
         (DriftPolicy::Report, at_revision(2, Status::Deployed), "Installed nothing Drifted"),
         (DriftPolicy::Report, None, "Installed nothing Drifted"),
         (DriftPolicy::Ignore, None, "Installed nothing"),
@@ -306,12 +376,37 @@ fn what_others_do_with_helm_is_seen() {
         let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), sight);
         observed.ask.drift_policy = Some(policy);
         assert_eq!(told(&observed), expected, "{policy} {release:?}");
+        let status = report(&observed, &plan(&observed));
+        let undisturbed = status.conditions.iter().find(|known| known.type_ == "Undisturbed").unwrap();
+        let known = match expected.split(' ').nth(2) {
+            Some("ReleaseChanged" | "Drifted") => ConditionStatus::False,
+            None if policy != DriftPolicy::Ignore => ConditionStatus::True,
+            _ => ConditionStatus::Unknown,
+        };
+        assert_eq!(undisturbed.status, known, "{policy} {release:?}");
     }
     // Two who both want it their way do not go on for ever.
     let gone = Sight::Seen { state: 7, unhealthy: Vec::new(), release: None };
     let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), gone);
     observed.progress.mending = Mending { times: 3, last: Some(at(999)), objects: vec!["the Helm release".into()] };
     assert_eq!(told(&observed), "Installed nothing Contested");
+}
+
+#[test]
+fn what_runs_is_kept_while_what_is_wanted_cannot_be_had() {
+    for (compared, is_final, second, expected) in [
+        (None, true, 999, "Failed repair Refused"),
+        (Some(7), true, 999, "Failed nothing Refused"),
+        (None, false, 999, "Failed repair Refused"),
+        (None, false, 990, "Upgrading ensure Refused"),
+    ] {
+        let mut observed = installed(json!({"phase": "Failed", "installedVersion": "1.0.0"}), seen(7, &[]));
+        let installed = observed.progress.installed.as_mut().unwrap();
+        let wanted = std::mem::replace(&mut installed.digest, "of before".into());
+        observed.progress.trouble = Some(Trouble { digest: Some(wanted), ..trouble("Refused", 1, is_final, second) });
+        observed.progress.compared = compared.map(|state| Compared { state, differing: Vec::new() });
+        assert_eq!(told(&observed), expected, "{second}");
+    }
 }
 
 #[test]
@@ -327,6 +422,14 @@ fn what_was_told_holds_until_a_new_process_has_looked() {
         begun.progress.running = Some(Running::Ensure(digest.clone()));
         assert_eq!(unseen(&begun), format!("{expected} nothing unseen"));
         assert_eq!(unseen(&installed(told_of(phase), Sight::None)), format!("{expected} nothing unseen"));
+        // A cluster that does not answer yet has not lost anything.
+        begun.progress.running = None;
+        begun.progress.trouble =
+            Some(Trouble { digest: Some(digest.clone()), ..trouble("Unreachable", 1, false, 999) });
+        assert_eq!(unseen(&begun), format!("{expected} nothing Unreachable unseen"));
+        begun.progress.trouble = Some(Trouble { digest: Some(digest.clone()), ..trouble("Refused", 1, false, 999) });
+        assert_eq!(unseen(&begun), "Failed nothing Refused");
+        begun.progress.trouble = None;
         // Nor is anything begun on a cluster that goes.
         begun.progress.running = None;
         (begun.ground.is_leaving, begun.ask.version) = (true, Some("2.0.0".into()));

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use runtime::{Verdict, blockers_since, conditions_since};
 
 use super::observed::Observed;
-use super::plan::{CONTESTED, DRIFTED, Plan, Step};
+use super::plan::{BUSY, CHANGED, CONTESTED, DRIFTED, INTERRUPTED, NO_WORKERS, PAUSED, Plan, Step, UNREADY};
 
 /// More than this is not read anyway.
 const LISTED: usize = 10;
@@ -64,7 +64,9 @@ fn message(phase: AddonPhase, plan: &Plan, release: Option<&HelmRelease>) -> Str
         return first.message.clone();
     }
     let version = release.and_then(|release| release.version.clone()).unwrap_or_default();
-    let wanted = plan.wanted.as_ref().map(|wanted| wanted.version.clone()).unwrap_or_default();
+    // A chart that no version is asked of comes in its newest.
+    let wanted = plan.wanted.as_ref().map(|wanted| wanted.version.clone()).filter(|wanted| !wanted.is_empty());
+    let wanted = wanted.unwrap_or_else(|| "the newest version".to_owned());
     match phase {
         AddonPhase::Installed => format!("{version} is installed, and its workloads run"),
         AddonPhase::Installing => format!("{wanted} is being installed"),
@@ -90,7 +92,9 @@ fn drift(observed: &Observed) -> Option<DriftStatus> {
 }
 
 fn verdicts(observed: &Observed, plan: &Plan, phase: AddonPhase, otherwise: &str) -> Vec<Verdict> {
-    let because = |fallback: &'static str| match plan.blockers.first() {
+    let of_health = plan.blockers.iter().find(|blocker| [UNREADY, NO_WORKERS].contains(&blocker.reason.as_str()));
+    let cause = |aspect: &str| of_health.filter(|_| aspect == HEALTHY).or(plan.blockers.first());
+    let because = |aspect: &str, fallback: &'static str| match cause(aspect) {
         Some(Blocker { reason, message, .. }) => (reason.clone(), message.clone()),
         None => (fallback.to_owned(), otherwise.to_owned()),
     };
@@ -98,7 +102,7 @@ fn verdicts(observed: &Observed, plan: &Plan, phase: AddonPhase, otherwise: &str
     let judge = |aspect: &'static str, holds: Option<bool>, good: &str, bad: &'static str| match holds {
         Some(true) => Verdict::holds(aspect, "AsWanted", good),
         Some(false) => {
-            let (reason, message) = because(bad);
+            let (reason, message) = because(aspect, bad);
             Verdict::fails(aspect, reason, message)
         }
         None if !answers => Verdict::unknown(aspect, "ClusterUnreachable", "the cluster's API does not answer"),
@@ -115,19 +119,26 @@ fn verdicts(observed: &Observed, plan: &Plan, phase: AddonPhase, otherwise: &str
         ),
         judge(INSTALLED, Some(plan.is_installed), "what is asked for is on the cluster", "NotInstalled"),
         judge(HEALTHY, plan.is_healthy, "its workloads run", "WorkloadNotReady"),
-        undisturbed(plan),
+        undisturbed(observed, plan),
         judge(READY, Some(is_ready), "it is installed and runs", "NotReady"),
     ]
 }
 
-fn undisturbed(plan: &Plan) -> Verdict {
-    let is_disturbance = |blocker: &&Blocker| [CONTESTED, DRIFTED].contains(&blocker.reason.as_str());
-    match plan.blockers.iter().find(is_disturbance) {
-        Some(Blocker { reason, message, .. }) => Verdict::fails(UNDISTURBED, reason.clone(), message.clone()),
+fn undisturbed(observed: &Observed, plan: &Plan) -> Verdict {
+    let told = |reasons: &[&str]| plan.blockers.iter().find(|blocker| reasons.contains(&blocker.reason.as_str()));
+    if let Some(Blocker { reason, message, .. }) = told(&[CONTESTED, DRIFTED, CHANGED]) {
+        return Verdict::fails(UNDISTURBED, reason.clone(), message.clone());
+    }
+    // Nothing is compared meanwhile.
+    let hindrance = observed.progress.incomparable.as_ref().map(|trouble| &trouble.blocker);
+    match told(&[BUSY, INTERRUPTED, PAUSED]).or(hindrance) {
+        Some(Blocker { reason, message, .. }) => Verdict::unknown(UNDISTURBED, reason.clone(), message.clone()),
         None if plan.wanted.as_ref().is_some_and(|wanted| wanted.drift == DriftPolicy::Ignore) => {
             Verdict::unknown(UNDISTURBED, "Ignored", "the drift policy is Ignore: nobody looks")
         }
-        None if !plan.is_installed => Verdict::unknown(UNDISTURBED, "Unknown", "nobody can say yet"),
+        None if !plan.is_installed && observed.progress.compared.is_none() => {
+            Verdict::unknown(UNDISTURBED, "Unknown", "nobody can say yet")
+        }
         None => Verdict::holds(UNDISTURBED, "AsWanted", "its objects are what was applied"),
     }
 }

@@ -242,7 +242,8 @@ fn version(ask: &Ask, name: &str, spec: &AddonDefinitionSpec) -> Result<String, 
     if others.contains(&asked) || is_free {
         return Ok(asked);
     }
-    let choice: Vec<&str> = [usual.as_str()].into_iter().chain(others.iter().map(String::as_str)).collect();
+    let others = others.iter().filter(|other| **other != usual).map(String::as_str);
+    let choice: Vec<&str> = [usual.as_str()].into_iter().chain(others).collect();
     Err(Box::new(blocker(
         "VersionUnknown",
         format!("{name} is not offered in version {asked}"),

@@ -11,7 +11,7 @@ use helm::action::{ActionError, Actions, Options};
 use helm::chart::Chart;
 use helm::release::{Release, Status};
 use helm::render::RenderError;
-use helm::source::{Access, ChartRef, Reach, SourceError, Sources};
+use helm::source::{self, Access, ChartRef, Reach, SourceError, Sources};
 use helm::values::Values;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
@@ -116,10 +116,18 @@ pub(crate) async fn take_back(
 }
 
 /// The release that is there, if any is complete.
-pub(crate) async fn present(target: &Target, wanted: &Wanted) -> Option<Done> {
-    let deployed =
-        target.actions.records(&wanted.placement.namespace).deployed(&wanted.placement.release).await.ok()??;
-    look(target, &deployed).await.ok()
+pub(crate) async fn present(target: &Target, there: &Placement) -> Result<Option<Done>, Fault> {
+    let deployed = target.actions.records(&there.namespace).deployed(&there.release).await;
+    match deployed.map_err(ActionError::from)? {
+        Some(deployed) => look(target, &deployed).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Nothing complete is there that could be looked at.
+pub(crate) fn nothing_there(there: &Placement) -> Fault {
+    let message = format!("no complete revision of {there} is on the cluster");
+    Fault::new(blocker("ReleaseMissing", message, BlockerOwner::Butler, "wait: it is looked for again"), false)
 }
 
 /// Compares a release with the cluster, and puts right what differs if so said. Gives back what differs, or did.
@@ -217,7 +225,7 @@ fn equal(one: &Value, other: &Value) -> bool {
 async fn look(target: &Target, release: &Release) -> Result<Done, Fault> {
     let objects = Actions::objects(release)?;
     let placement = Placement { release: release.name.clone(), namespace: release.namespace.clone() };
-    let followed = target.eyes.follow(&objects, placement, release.revision).await;
+    let followed = target.eyes.follow(&objects, placement, (release.revision, release.info.status)).await;
     let followed = followed.map_err(|error| fault_of(Failure::from(error)))?;
     let told = HelmRelease {
         name: Some(release.name.clone()),
@@ -365,9 +373,14 @@ pub(crate) fn given_up(limit: Duration) -> Fault {
 impl From<SourceError> for Fault {
     fn from(error: SourceError) -> Self {
         let owner = if error.is_final() { BlockerOwner::User } else { BlockerOwner::PlatformAdmin };
-        let remedy = match error.reason() {
-            "RepositoryForbidden" => {
+        let remedy = match error.fault() {
+            source::Fault::NoVersion { .. } | source::Fault::Version(_) => "set spec.version to one that there is",
+            source::Fault::Forbidden(_) => {
                 "choose another repository, or have it named in spec.addons.allowedRepositories of the ButlerConfig"
+            }
+            source::Fault::OutOfReach(_) => {
+                "choose a repository that others can reach too; whoever runs the platform may name a mirror of it in \
+                 spec.addons.mirrors of the ButlerConfig"
             }
             _ => "correct the version or the repository; where there is no way out, name a mirror in the ButlerConfig",
         };
@@ -380,16 +393,23 @@ impl From<SourceError> for Fault {
 impl From<ActionError> for Fault {
     fn from(error: ActionError) -> Self {
         let evidence = snippet(&error).into_iter().collect();
+        let fields = error.refused_fields();
         let (owner, remedy) = match error.reason() {
             "ValuesRefused" | "RenderFailed" | "KubernetesVersion" => {
-                (BlockerOwner::User, "correct spec.values or spec.version")
+                (BlockerOwner::User, "correct spec.values or spec.version".to_owned())
             }
-            "OwnedByOthers" => (BlockerOwner::User, "remove these objects from the cluster"),
-            "Unreachable" | "Conflict" | "Busy" | "Interrupted" => (BlockerOwner::Butler, "wait: it is tried again"),
+            "Refused" if !fields.is_empty() => {
+                let what = "correct what in spec.values leads to";
+                (BlockerOwner::User, format!("{what} {}, or choose another spec.version", fields.join(", ")))
+            }
+            "OwnedByOthers" => (BlockerOwner::User, "remove these objects from the cluster".to_owned()),
+            "Unreachable" | "Conflict" | "Busy" | "Interrupted" => {
+                (BlockerOwner::Butler, "wait: it is tried again".to_owned())
+            }
             "HookFailed" | "NotReady" | "Unhealthy" => {
-                (BlockerOwner::User, "look at the pods of the addon on the cluster; it is tried again")
+                (BlockerOwner::User, "look at the pods of the addon on the cluster; it is tried again".to_owned())
             }
-            _ => (BlockerOwner::User, "correct the addon, or choose another version"),
+            _ => (BlockerOwner::User, "correct spec.values, or choose another spec.version".to_owned()),
         };
         let is_final = error.is_final();
         Self::new(Blocker { evidence, ..blocker(error.reason(), error.to_string(), owner, remedy) }, is_final)

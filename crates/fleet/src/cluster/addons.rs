@@ -18,7 +18,7 @@ use super::plan::{Kind, Step};
 use super::remaining::Remaining;
 use super::render::Object;
 use super::resolve::Wanted;
-use crate::addon::INSTALLED;
+use crate::addon::{INSTALLED, NO_WORKERS};
 use crate::blockers::{blocker, waiting};
 use crate::names;
 
@@ -32,6 +32,8 @@ pub(crate) struct Addons {
     pub(crate) blockers: Vec<Blocker>,
     /// Every addon the cluster asks for is installed, and runs.
     pub(crate) are_installed: bool,
+    /// Why some do not run on a cluster that wants no workers, which therefore waits for none.
+    pub(crate) idle: Option<Blocker>,
     pub(crate) remaining: Remaining,
 }
 
@@ -81,11 +83,25 @@ pub(crate) fn addons(observed: &Observed, wanted: &Wanted) -> Addons {
     }
     if !wants_workers(observed, wanted) {
         // Nothing could run there, so nobody waits for it.
+        found.idle = idle(observed, &desired);
         found.are_installed = true;
         found.blockers.clear();
         found.remaining.underway.clear();
     }
     found
+}
+
+/// Why some of the addons do not run where no workers are wanted: one that failed, or else those that wait for workers.
+fn idle(observed: &Observed, desired: &[TenantAddon]) -> Option<Blocker> {
+    let known = |addon: &TenantAddon| observed.addons.iter().find(|known| known.name_any() == addon.name_any());
+    let down: Vec<_> = desired.iter().filter(|addon| !known(addon).is_some_and(|known| is_up(known))).collect();
+    let failed = down.iter().filter_map(|addon| known(addon)).find(|known| phase_of(known) == Some(AddonPhase::Failed));
+    if let Some(failed) = failed {
+        return Some(not_installed(failed));
+    }
+    let names: Vec<String> = down.iter().map(|addon| addon.spec.addon.clone().unwrap_or_default()).collect();
+    let message = format!("there are no workers, so these addons do not run: {}", names.join(", "));
+    (!names.is_empty()).then(|| waiting(NO_WORKERS, message, Vec::new()))
 }
 
 fn wants_workers(observed: &Observed, wanted: &Wanted) -> bool {

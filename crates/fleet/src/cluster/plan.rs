@@ -88,6 +88,8 @@ pub struct Plan {
     pub wanted: Option<Wanted>,
     /// Everybody was told to keep off.
     pub paused: bool,
+    /// Why addons do not run that nobody waits for, because no workers are wanted.
+    pub idle: Option<Blocker>,
     /// When something ends that has to be renewed.
     pub look_again: Option<Timestamp>,
 }
@@ -171,6 +173,7 @@ pub fn plan(observed: &Observed) -> Plan {
     plan.facts.provisioned = observed.is_control_plane_ready() && settled && made && has_addresses;
     let addons = addons(observed, &wanted);
     plan.facts.installed = addons.are_installed;
+    plan.idle = addons.idle;
     plan.steps.extend(addons.steps);
     plan.remaining.unasked.extend(addons.remaining.unasked);
     plan.remaining.underway.extend(addons.remaining.underway);
@@ -201,8 +204,9 @@ fn is_retried(observed: &Observed) -> bool {
 
 fn paused(observed: &Observed) -> Plan {
     let wanted = resolve(&observed.cluster, observed.sources(), observed.provider.as_deref()).ok();
-    let installed = wanted.as_ref().is_some_and(|wanted| addons(observed, wanted).are_installed);
-    let mut plan = Plan { paused: true, wanted, facts: Facts { installed, ..Facts::default() }, ..Plan::default() };
+    let addons = wanted.as_ref().map(|wanted| addons(observed, wanted)).unwrap_or_default();
+    let facts = Facts { installed: addons.are_installed, ..Facts::default() };
+    let mut plan = Plan { paused: true, wanted, facts, idle: addons.idle, ..Plan::default() };
     if let Some(capi) = &observed.capi
         && capi.spec.paused != Some(true)
     {

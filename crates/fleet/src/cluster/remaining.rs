@@ -39,9 +39,14 @@ pub(crate) fn remaining(observed: &Observed, wanted: &Wanted, objects: &[Object]
     }
     for (name, deployment) in observed.deployments.iter().filter(|(name, _)| !known.contains(name)) {
         let machines = deployment.status.as_ref().map_or(0, |status| status.replicas);
-        left.underway.push(format!("{name}: remove {machines} machines and the pool"));
+        left.underway.push(format!("{name}: remove {} and the pool", machines_of(machines)));
     }
     left
+}
+
+/// So many machines, in words.
+fn machines_of(count: i32) -> String {
+    if count == 1 { "1 machine".to_owned() } else { format!("{count} machines") }
 }
 
 fn control_plane(observed: &Observed, wanted: &Wanted, left: &mut Remaining) {
@@ -78,7 +83,7 @@ fn pool(
 ) {
     let wants = desired.spec.replicas;
     let Some(there) = observed.deployments.get(name) else {
-        left.unasked.push(format!("{name}: make {wants} machines"));
+        left.unasked.push(format!("{name}: make {}", machines_of(wants)));
         return;
     };
     // A later pool may still wait for its turn: that is not asked for yet.
@@ -87,7 +92,7 @@ fn pool(
         left.unasked.push(format!("{name}: {from} to {}", wanted.version));
     }
     if there.spec.replicas != wants {
-        left.unasked.push(format!("{name}: {} to {wants} machines", there.spec.replicas));
+        left.unasked.push(format!("{name}: {} to {}", there.spec.replicas, machines_of(wants)));
     }
     let templates = |deployment: &capi::core::MachineDeployment| {
         let spec = &deployment.spec.template.spec;
@@ -101,7 +106,8 @@ fn pool(
         // Cluster API no longer counts these, but they run, cost and hold nodes.
         let going = observed.machines_of(name).filter(|machine| machine.metadata.deletion_timestamp.is_some()).count();
         if going > 0 {
-            left.underway.push(format!("{name}: {going} machines to go"));
+            let going = machines_of(i32::try_from(going).unwrap_or(i32::MAX));
+            left.underway.push(format!("{name}: {going} to go"));
         }
         return;
     }

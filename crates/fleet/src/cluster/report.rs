@@ -123,7 +123,12 @@ fn verdicts(
             format!("{ready} of {desired} worker nodes are ready"),
             "WorkersPending",
         ),
-        judge(conditions::ADDONS_READY, has_addons, "every addon is installed and runs".to_owned(), "AddonsPending"),
+        judge(
+            conditions::ADDONS_READY,
+            has_addons && plan.idle.is_none(),
+            "every addon is installed and runs".to_owned(),
+            "AddonsPending",
+        ),
     ];
     let serves = usable && control_plane && workers && has_addons;
     let next = plan.remaining.underway.first().or(plan.remaining.unasked.first());
@@ -131,7 +136,11 @@ fn verdicts(
         Some(next) => {
             Verdict::holds(conditions::READY, "Updating", format!("the cluster serves, and is being changed: {next}"))
         }
-        None => judge(conditions::READY, serves, "the cluster is what its spec says".to_owned(), "Pending"),
+        None => {
+            let without = plan.idle.iter().map(|idle| format!("; {}", idle.message));
+            let good = format!("the cluster is what its spec says{}", without.collect::<String>());
+            judge(conditions::READY, serves, good, "Pending")
+        }
     });
     if plan.paused {
         verdicts.push(Verdict::holds(conditions::PAUSED, "Paused", "nothing is changed until it is resumed"));
@@ -147,6 +156,7 @@ fn verdicts(
 fn cause(observed: &Observed, plan: &Plan, aspect: &str) -> Option<Blocker> {
     let is_made = observed.capi.is_some() && plan.facts.accepted;
     match aspect {
+        conditions::ADDONS_READY if plan.idle.is_some() && observed.answers() => plan.idle.clone(),
         _ if !is_made => None,
         conditions::INFRASTRUCTURE_READY => health::infrastructure(observed),
         conditions::CONTROL_PLANE_READY => health::control_plane(observed).into_iter().next(),

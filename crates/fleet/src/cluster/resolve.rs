@@ -104,6 +104,27 @@ fn unnamed(cluster: &TenantCluster, sources: Sources<'_>) -> Blocker {
     blocker("ProviderUnnamed", nobody, BlockerOwner::User, remedy)
 }
 
+/// What a cluster is made on is not there: whoever named it can name another.
+fn missing(cluster: &TenantCluster, sources: Sources<'_>, reference: &NamespacedRef) -> Blocker {
+    let place = format!("{}/{}", reference.namespace, reference.name);
+    let choices = choices(cluster, sources);
+    let another = match choices.is_empty() {
+        true => "another one".to_owned(),
+        false => format!("one of {}", choices.join(", ")),
+    };
+    let (owner, remedy) = match cluster.spec.provider_config_ref {
+        Some(_) => (
+            BlockerOwner::User,
+            format!("name {another} in spec.providerConfigRef, or have ProviderConfig {place} created"),
+        ),
+        None => (
+            BlockerOwner::PlatformAdmin,
+            format!("create ProviderConfig {place}, or name {another} in spec.providerConfigRef"),
+        ),
+    };
+    blocker("ProviderMissing", format!("ProviderConfig {place} does not exist"), owner, remedy)
+}
+
 /// Name of the team a cluster belongs to: the one it names, else the one its namespace is named after.
 pub fn team_name(cluster: &TenantCluster) -> String {
     let named = cluster.spec.team_ref.as_ref().map(|team| team.name.clone());
@@ -129,13 +150,7 @@ pub fn resolve(
             None
         }
         (Some(reference), None) => {
-            let place = format!("{}/{}", reference.namespace, reference.name);
-            blockers.push(blocker(
-                "ProviderMissing",
-                format!("ProviderConfig {place} does not exist"),
-                BlockerOwner::PlatformAdmin,
-                format!("create ProviderConfig {place}, or name another one in spec.providerConfigRef"),
-            ));
+            blockers.push(missing(cluster, sources, reference));
             None
         }
         (Some(_), Some(provider)) => match access(cluster, provider) {
@@ -406,6 +421,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn whoever_named_what_is_not_there_names_another() {
+        let there = vec![Arc::new(provider(json!({"provider": "local"})))];
+        let sources = Sources { team: None, platform: None, providers: Some(&there) };
+        let named = cluster(json!({"providerConfigRef": {"name": "nosuch"}}));
+        let missing = resolve(&named, sources, None).unwrap_err().remove(0);
+        assert_eq!((missing.reason.as_str(), missing.owner), ("ProviderMissing", Some(BlockerOwner::User)));
+        let remedy = "name one of here in spec.providerConfigRef, or have ProviderConfig butler-system/nosuch created";
+        assert_eq!(missing.remedy.as_deref(), Some(remedy));
+        let platform = platform(json!({"defaultProviderConfigRef": {"name": "nosuch"}}));
+        let sources = Sources { platform: Some(&platform), ..sources };
+        let missing = resolve(&cluster(json!({})), sources, None).unwrap_err().remove(0);
+        assert_eq!(missing.owner, Some(BlockerOwner::PlatformAdmin));
     }
 
     #[test]

@@ -26,7 +26,8 @@ pub(crate) fn chart(directory: &Path, name: &str) -> String {
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata:\n  colour: {{ required \"a colour is needed\" .Values.colour }}\n\
          {{- if .Values.extra }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}-extra}\n{{- end }}\n\
          {{- if .Values.workload }}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: idle}\nspec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}\n{{- end }}\n\
-         {{- if .Values.broken }}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: broken}\nspec: {ports: [{port: 99999999}]}\n{{- end }}\n",
+         {{- if .Values.broken }}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: broken}\nspec: {ports: [{port: 99999999}]}\n{{- end }}\n\
+         {{- with .Values.ports }}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: misshapen}\nspec: {ports: {{ . }}}\n{{- end }}\n",
     );
     format!("file://{}", folder.display())
 }
@@ -151,14 +152,34 @@ async fn an_upgrade_that_fails_is_taken_back() {
     let (addons, maps) = (world.all::<ManagementAddon>(), world.within::<ConfigMap>("default"));
     create(&addons, butler("ManagementAddon", "walls", json!({"addon": "paint"}))).await;
     until(&addons, "walls", "installed", is(AddonPhase::Installed)).await;
-    patch(&addons, "walls", json!({"spec": {"values": {"colour": "red", "broken": true}}})).await;
-    let failed = until(&addons, "walls", "failed", is(AddonPhase::Failed)).await;
-    let told = serde_json::to_string(&failed.status).unwrap();
-    assert!(told.contains("broken") && told.contains("99999999"), "{told}");
-    assert_eq!(colour(&maps.get("paint").await.unwrap()), Some("blue"));
-    let deployed = ListParams::default().labels("owner=helm,status=deployed");
-    assert_eq!(world.within::<Secret>("default").list(&deployed).await.unwrap().items.len(), 1);
-    patch(&addons, "walls", json!({"spec": {"values": {"broken": null}}})).await;
+    let secrets = world.within::<Secret>("default");
+    let values = |colour: &str, broken: bool, ports: Value| json!({"spec": {"values": {"colour": colour, "broken": broken, "ports": ports}}});
+    for (wrong, told, remedy) in [
+        (values("red", true, Value::Null), "Service default/broken", "spec.ports[0].port"),
+        (
+            values("red", false, json!("banana")),
+            "Service default/misshapen: .spec.ports: expected list, got",
+            "spec.ports,",
+        ),
+    ] {
+        patch(&addons, "walls", wrong).await;
+        let failed = until(&addons, "walls", "failed", is(AddonPhase::Failed)).await;
+        assert_eq!(reason(&failed), "Refused");
+        let blocker = failed.status.unwrap().blockers.remove(0);
+        assert!(blocker.message.contains(told) && blocker.message.contains("went back to revision"), "{blocker:?}");
+        assert!(blocker.remedy.as_ref().unwrap().contains(remedy), "{blocker:?}");
+        assert_eq!(colour(&maps.get("paint").await.unwrap()), Some("blue"));
+        let listed = secrets.list(&ListParams::default().labels("owner=helm")).await.unwrap().items;
+        let mut states: Vec<&str> = listed.iter().map(|record| record.labels()["status"].as_str()).collect();
+        states.sort_unstable();
+        assert_eq!((states.remove(0), states.iter().any(|state| state.starts_with("pending"))), ("deployed", false));
+        // What runs is kept as it is meanwhile.
+        delete(&maps, "paint").await;
+        until(&maps, "paint", "blue again", |map| colour(map) == Some("blue")).await;
+        patch(&addons, "walls", values("blue", false, Value::Null)).await;
+        until(&addons, "walls", "as before", is(AddonPhase::Installed)).await;
+    }
+    patch(&addons, "walls", values("red", false, Value::Null)).await;
     until(&addons, "walls", "installed again", is(AddonPhase::Installed)).await;
     until(&maps, "paint", "red", |map| colour(map) == Some("red")).await;
 }
@@ -226,7 +247,7 @@ async fn what_an_operator_changes_about_the_catalogue_stays() {
     let definitions = world.all::<AddonDefinition>();
     let keep = |world: &mut World, version: &str| {
         let definitions = vec![definition(version)];
-        world.start(|watches, _, _| fleet::addon::keep(watches.client().clone(), definitions));
+        world.start(|watches, _, _| fleet::addon::keep(watches.client().clone(), definitions, Vec::new()));
     };
     keep(&mut world, "1.0.0");
     until(&definitions, "l", "there", |_| true).await;

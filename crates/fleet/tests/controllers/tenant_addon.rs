@@ -9,7 +9,8 @@ use butler_api::butler::{ButlerConfig, Team, TenantAddon};
 use butler_api::shared::ConditionStatus;
 use fleet::addon::{AddonController, Settings};
 use futures::StreamExt as _;
-use helm::action::{Actions, Options};
+use helm::action::{Actions, MANAGER, Options};
+use helm::release::Status;
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use kube::Api;
 use kube::api::{ListParams, WatchEvent, WatchParams};
@@ -20,7 +21,7 @@ use tokio::net::TcpListener;
 
 use crate::addon::{chart, colour, define, of_chart};
 use crate::tenant::{CLUSTER, TEAM, Tenant};
-use crate::world::{World, butler, create, patch, until};
+use crate::world::{World, butler, create, delete, patch, until};
 
 fn start(world: &mut World, cache: &Path) {
     let settings = Settings { cache: cache.to_owned(), ..Settings::default() };
@@ -61,7 +62,9 @@ async fn teams_do_not_reach_into_the_platforms_network() {
     let blocker = &failed.blockers[0];
     assert_eq!(blocker.reason, "RepositoryForbidden", "{blocker:?}");
     assert!(blocker.message.ends_with("is at a loopback address of the platform's network"), "{blocker:?}");
-    assert!(blocker.remedy.as_ref().unwrap().contains("spec.addons.allowedRepositories"), "{blocker:?}");
+    // Nobody can allow that.
+    let remedy = blocker.remedy.as_ref().unwrap();
+    assert!(remedy.contains("spec.addons.mirrors") && !remedy.contains("allowedRepositories"), "{blocker:?}");
     assert!(!visited.is_finished());
     visited.abort();
 }
@@ -132,7 +135,7 @@ async fn what_a_tenant_does_with_helm_is_put_right() {
         }
     };
     // As `helm upgrade --set colour=red`, `helm rollback` and `helm uninstall` do it.
-    let helm = Actions::new(tenant.client.clone(), "helm", Arc::new(jiff::Timestamp::now));
+    let helm = Actions::new(tenant.client.clone(), "somebody", Arc::new(jiff::Timestamp::now));
     let paint = helm::chart::Chart::load(&files.path().join("paint")).unwrap();
     let red = json!({"colour": "red"}).as_object().unwrap().clone();
     helm.upgrade("paint", &paint, &red, &Options::default()).await.unwrap();
@@ -160,6 +163,53 @@ async fn what_a_tenant_does_with_helm_is_put_right() {
     })
     .await;
     assert!(maps.get_opt("paint").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn what_butler_began_with_a_release_is_taken_up_at_once() {
+    let mut world = World::new().await;
+    let tenant = Tenant::new(&world, world.plane()).await;
+    let (_files, addons, maps) = painted(&mut world, &tenant).await;
+    // As a process leaves it that is killed before the first object is written.
+    let records = Actions::new(tenant.client.clone(), MANAGER, Arc::new(jiff::Timestamp::now)).records("default");
+    let mut begun = records.last("paint").await.unwrap().unwrap();
+    begun.revision = 2;
+    begun.info.status = Status::PendingUpgrade;
+    begun.info.last_deployed = Some(jiff::Timestamp::now());
+    records.create(&mut begun, jiff::Timestamp::now()).await.unwrap();
+    delete(&maps, "paint").await;
+    until(&maps, "paint", "blue again", |map| colour(map) == Some("blue")).await;
+    until(&addons, "walls", "installed again", |addon| {
+        let release = addon.status.as_ref().and_then(|status| status.helm_release.clone());
+        is(AddonPhase::Installed)(addon) && release.and_then(|release| release.revision) == Some(2)
+    })
+    .await;
+    let expected = [(1, Status::Superseded), (2, Status::Deployed)];
+    assert_eq!(records.index("paint").await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn what_is_paused_is_looked_at_and_left_alone() {
+    let mut world = World::new().await;
+    let tenant = Tenant::new(&world, world.plane()).await;
+    let (files, addons, maps) = painted(&mut world, &tenant).await;
+    patch(&addons, "walls", json!({"spec": {"paused": true}})).await;
+    until(&addons, "walls", "paused", is(AddonPhase::Installed)).await;
+    world.stop();
+    start(&mut world, &files.path().join("cache"));
+    let healthy = |wanted: ConditionStatus| {
+        move |addon: &TenantAddon| {
+            let conditions = addon.status.iter().flat_map(|status| &status.conditions);
+            conditions.into_iter().any(|known| known.type_ == "Healthy" && known.status == wanted)
+        }
+    };
+    delete(&maps, "paint").await;
+    let told = until(&addons, "walls", "seen to lack something", healthy(ConditionStatus::False)).await;
+    let reasons: Vec<_> = told.status.unwrap().blockers.into_iter().map(|blocker| blocker.reason).collect();
+    assert_eq!(reasons, ["Paused", "WorkloadNotReady"]);
+    assert!(maps.get_opt("paint").await.unwrap().is_none());
+    patch(&addons, "walls", json!({"spec": {"paused": false}})).await;
+    until(&addons, "walls", "well again", healthy(ConditionStatus::True)).await;
 }
 
 #[tokio::test]

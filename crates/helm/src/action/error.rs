@@ -132,9 +132,12 @@ impl ActionError {
             | Self::NoEarlier(_) => true,
             Self::Records(RecordsError::Record { .. }) => true,
             Self::Records(RecordsError::Api { source, .. }) | Self::Discovery(source) | Self::Api { source, .. } => {
-                is_refusal(source)
+                // What an object needs, its namespace for instance, may come.
+                is_refusal(source) && !is_missing(source)
             }
-            Self::TakenBack { cause, .. } | Self::NotTakenBack { cause, .. } => cause.is_final(),
+            Self::TakenBack { cause, .. } => cause.is_final(),
+            // Another try takes it back.
+            Self::NotTakenBack { cause, why } => cause.is_final() && why.is_final(),
             Self::Busy { .. }
             | Self::Hook { .. }
             | Self::NotReady { .. }
@@ -178,6 +181,15 @@ impl ActionError {
         }
     }
 
+    /// The fields of an object that the API will not have, as it names them.
+    pub fn refused_fields(&self) -> Vec<String> {
+        match self {
+            Self::Api { source, .. } => fields(source),
+            Self::TakenBack { cause, .. } | Self::NotTakenBack { cause, .. } => cause.refused_fields(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether it says nothing of the release: the API was not there or not itself, so that the same step is worth another
     /// try, or somebody else has written the record meanwhile, and the release is theirs now.
     pub(super) fn is_inconclusive(&self) -> bool {
@@ -185,7 +197,7 @@ impl ActionError {
             Self::Records(error) if error.is_conflict() => true,
             Self::Records(RecordsError::Api { source, .. }) | Self::Discovery(source) | Self::Api { source, .. } => {
                 match source.as_ref() {
-                    kube::Error::Api(status) => status.code == 429 || status.code >= 500,
+                    kube::Error::Api(status) => status.code == 429 || (status.code >= 500 && !is_refusal(source)),
                     _ => true,
                 }
             }
@@ -195,24 +207,117 @@ impl ActionError {
     }
 }
 
+/// What the API begins with when an object that is applied does not have the shape of its kind. It says so with 500.
+const MISSHAPEN: &str = "failed to create typed patch object";
+
+/// Whether the API will not have it as it is.
 fn is_refusal(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if matches!(status.code, 400 | 405 | 413 | 415 | 422))
+    let kube::Error::Api(status) = error else { return false };
+    match status.code {
+        401 | 403 | 408 | 409 | 429 => false,
+        400..500 => true,
+        code => code == 500 && status.message.starts_with(MISSHAPEN),
+    }
+}
+
+fn is_missing(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 /// What the API said. Of Secrets only which fields it was about: it repeats values.
 fn told(object: &ObjectRef, error: &kube::Error) -> String {
     let kube::Error::Api(status) = error else { return answer(error) };
-    if object.kind != "Secret" || !is_refusal(error) {
-        return status.message.clone();
+    if object.kind != "Secret" || !is_refusal(error) || is_missing(error) {
+        return plainly(&status.message);
+    }
+    let fields = fields(error);
+    if fields.is_empty() { "it is not valid".to_owned() } else { format!("{} is not valid", fields.join(", ")) }
+}
+
+/// The fields that the API will not have.
+fn fields(error: &kube::Error) -> Vec<String> {
+    let kube::Error::Api(status) = error else { return Vec::new() };
+    if let Some((field, _)) = misshapen(&status.message).and_then(|told| told.split_once(": ")) {
+        return vec![field.trim_start_matches('.').to_owned()];
     }
     let causes = status.details.iter().flat_map(|details| &details.causes);
-    let fields: Vec<&str> = causes.map(|cause| cause.field.as_str()).filter(|field| !field.is_empty()).collect();
-    if fields.is_empty() { "it is not valid".to_owned() } else { format!("{} is not valid", fields.join(", ")) }
+    causes.map(|cause| cause.field.clone()).filter(|field| !field.is_empty()).collect()
+}
+
+/// What is wrong with the shape of an object, without its name, if that is what the API complains about.
+fn misshapen(message: &str) -> Option<&str> {
+    message.strip_prefix(MISSHAPEN)?.split_once("): ").map(|(_, told)| told)
+}
+
+/// A message without what only says how the API is made.
+fn plainly(message: &str) -> String {
+    let Some(told) = misshapen(message) else { return message.to_owned() };
+    let value = ["&value.valueUnstructured{Value:", "&{"].iter().find_map(|wrapping| told.split_once(wrapping));
+    match value {
+        Some((before, value)) => format!("{before}{}", value.strip_suffix('}').unwrap_or(value)),
+        None => told.to_owned(),
+    }
 }
 
 fn answer(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
         _ => "the API cannot be reached".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+    use serde_json::json;
+
+    use super::*;
+
+    fn answered(kind: &str, code: u16, message: &str, fields: &[&str]) -> ActionError {
+        let causes: Vec<_> = fields.iter().map(|field| json!({"field": field})).collect();
+        let status = json!({"status": "Failure", "code": code, "message": message, "details": {"causes": causes}});
+        let status: Status = serde_json::from_value(status).unwrap();
+        let object = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "web", "namespace": "shop"}});
+        let source = Box::new(kube::Error::Api(Box::new(status)));
+        ActionError::Api { verb: "apply", object: Box::new(ObjectRef::of(&object)), source }
+    }
+
+    #[test]
+    fn a_refusal_is_told_from_an_api_that_is_away() {
+        let misshapen = "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): \
+                         .spec.replicas: expected numeric (int or float), got string";
+        for (code, message, reason, is_final, is_inconclusive) in [
+            (400, "no", "Refused", true, false),
+            (422, "no", "Refused", true, false),
+            (404, "namespaces \"shop\" not found", "Refused", false, false),
+            (500, misshapen, "Refused", true, false),
+            (500, "etcdserver: request timed out", "Unreachable", false, true),
+            (503, "no", "Unreachable", false, true),
+            (429, "no", "Unreachable", false, true),
+            (401, "no", "Unreachable", false, false),
+            (403, "no", "Forbidden", false, false),
+            (409, "no", "Conflict", false, false),
+        ] {
+            let error = answered("Deployment", code, message, &[]);
+            let found = (error.reason(), error.is_final(), error.is_inconclusive());
+            assert_eq!(found, (reason, is_final, is_inconclusive), "{code} {message}");
+        }
+    }
+
+    #[test]
+    fn refused_fields_are_named() {
+        let misshapen = "failed to create typed patch object (shop/web; v1, Kind=X): .data.k: expected string, got \
+                         &value.valueUnstructured{Value:5}";
+        for (kind, code, message, causes, fields, told) in [
+            ("ConfigMap", 500, misshapen, &[][..], &["data.k"][..], ".data.k: expected string, got 5"),
+            ("Secret", 500, misshapen, &[], &["data.k"], "data.k is not valid"),
+            ("Service", 422, "it is invalid", &["spec.ports", ""], &["spec.ports"], "it is invalid"),
+            ("Secret", 400, "hunter2 is no base64", &[], &[], "it is not valid"),
+            ("Secret", 404, "namespaces \"x\" not found", &[], &[], "namespaces \"x\" not found"),
+        ] {
+            let error = answered(kind, code, message, causes);
+            assert_eq!(error.refused_fields(), fields, "{message}");
+            assert_eq!(error.to_string(), format!("cannot apply {kind} shop/web: {told}"));
+        }
     }
 }

@@ -19,7 +19,7 @@ use crate::manifest::{DeletePolicy, Event};
 use crate::values::Values;
 pub use chart::{restored, stored};
 pub use encoding::{MAX_RECORD, RecordError, decode, encode};
-pub use records::{Records, RecordsError, SELECTOR, labelled};
+pub use records::{Records, RecordsError, SELECTOR, labelled, operator};
 
 /// One revision of a release.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -183,6 +183,11 @@ pub fn labelled(labels: &BTreeMap<String, String>) -> Option<(u32, Status)> {
     Some((labels.get("version")?.parse().ok()?, status))
 }
 
+/// Who is at work on a pending release, by the annotations of its record, if they said so.
+pub fn operator(annotations: &BTreeMap<String, String>) -> Option<&str> {
+    annotations.get(OPERATOR).map(String::as_str)
+}
+
 fn secret_name(name: &str, revision: u32) -> String {
     format!("sh.helm.release.v1.{name}.v{revision}")
 }
@@ -200,7 +205,7 @@ fn read(secret: &Secret) -> Result<Release, RecordsError> {
     let labels = secret.metadata.labels.clone().unwrap_or_default();
     release.labels = labels.into_iter().filter(|(key, _)| !OWN.contains(&key.as_str())).collect();
     release.secret_version.clone_from(&secret.metadata.resource_version);
-    release.operator = secret.metadata.annotations.as_ref().and_then(|all| all.get(OPERATOR)).cloned();
+    release.operator = secret.metadata.annotations.as_ref().and_then(operator).map(str::to_owned);
     Ok(release)
 }
 

@@ -58,9 +58,12 @@ pub enum Fault {
         /// Whether credentials were given.
         had_credentials: bool,
     },
-    /// Whoever asks may not have it fetched from there.
+    /// Whoever asks may not have it fetched from there, unless somebody allows it.
     #[error("{0}")]
     Forbidden(String),
+    /// Nobody has anything fetched from there but whoever runs the platform.
+    #[error("{0}")]
+    OutOfReach(String),
     /// It is larger than it may be.
     #[error("{what} is larger than {limit} bytes")]
     TooLarge {
@@ -129,7 +132,7 @@ impl SourceError {
             Fault::NoVersion { .. } => "VersionNotFound",
             Fault::Digest { .. } => "DigestMismatch",
             Fault::Denied { .. } => "RepositoryAccessDenied",
-            Fault::Forbidden(_) => "RepositoryForbidden",
+            Fault::Forbidden(_) | Fault::OutOfReach(_) => "RepositoryForbidden",
             Fault::TooLarge { .. } => "ChartTooLarge",
             Fault::Chart(_) => "ChartInvalid",
             Fault::Unreachable(_) => "RepositoryUnreachable",

@@ -47,6 +47,12 @@ fn apply<'a>(mirrors: &'a [Mirror], address: &str) -> (String, Option<&'a Mirror
     }
 }
 
+/// The address that is asked instead of another, if a mirror leads elsewhere.
+pub fn mirrored(mirrors: &[Mirror], address: &str) -> Option<String> {
+    let (place, mirror) = apply(mirrors, address);
+    mirror.map(|_| place)
+}
+
 /// Refuses a path that may mean another one than it says, to a server or to a disk.
 pub(super) fn stay(address: &str) -> Result<(), Fault> {
     let path = address.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();

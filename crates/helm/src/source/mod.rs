@@ -43,8 +43,8 @@ pub use cache::sha256;
 pub use error::{Fault, SourceError};
 use flights::Flights;
 use location::Location;
-pub use mirror::Mirror;
 use mirror::Place;
+pub use mirror::{Mirror, mirrored};
 pub use names::is_version;
 pub use reach::Reach;
 

@@ -51,7 +51,7 @@ impl Reach {
     pub(super) fn check_location(&self, location: &Location, is_mirrored: bool) -> Result<(), Fault> {
         match (self, location) {
             (Self::Public { .. }, Location::Directory(_)) if !is_mirrored => {
-                Err(Fault::Forbidden("files of the platform are not for everybody to name".to_owned()))
+                Err(Fault::OutOfReach("files of the platform are not for everybody to name".to_owned()))
             }
             _ => Ok(()),
         }
@@ -77,11 +77,11 @@ impl Reach {
         let permitted: Vec<SocketAddr> = found.iter().copied().filter(may).collect();
         match found.first().map(|address| class(address.ip())) {
             Some(class) if permitted.is_empty() => {
-                let what = match class {
-                    Class::Own(what) => what,
-                    _ => "a private address",
+                let (what, fault): (_, fn(String) -> Fault) = match class {
+                    Class::Own(what) => (what, Fault::OutOfReach),
+                    _ => ("a private address", Fault::Forbidden),
                 };
-                Err(Fault::Forbidden(format!("{} is at {what} of the platform's network", shown(url.as_str()))))
+                Err(fault(format!("{} is at {what} of the platform's network", shown(url.as_str()))))
             }
             _ => Ok(permitted),
         }

@@ -203,6 +203,53 @@ async fn definitions_are_installed_whatever_is_killed() {
     every_cut(&side, DEFINING, &[], "install").await;
 }
 
+/// A workload whose shape is the chart's, until a value spoils it.
+const SPOILED: &str = "\
+==== spoiled
+-- templates/objects.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: plain}
+data: {word: \"{{ .Values.resources }}\"}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {a: b}}
+  template:
+    metadata: {labels: {a: b}}
+    spec: {containers: [{name: c, image: i, resources: {{ toJson .Values.resources }}}]}
+-- values.yaml --
+resources: {}
+";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_refused_is_taken_back_whatever_is_killed() {
+    let side = Side::start().await;
+    let step = "upgrade --atomic --set resources=banana";
+    for at in 0.. {
+        let namespace = format!("refused-{at}");
+        let chart = Unpacked::new(&charts(SPOILED)[0]).chart;
+        act(&side.actions(), &chart, &namespace, "install").await.unwrap();
+        let before = comparable_in(&side, &namespace).await;
+        let sent = Arc::new(AtomicUsize::new(0));
+        let first = act(&actions(cut(&side.client, at, Cut::Before, &sent)), &chart, &namespace, step).await;
+        let is_over = sent.load(Ordering::SeqCst) <= at;
+        let told = if is_over { first } else { act(&side.actions(), &chart, &namespace, step).await }.unwrap_err();
+        assert_eq!((told.reason(), told.is_final()), ("Refused", true), "cut {at}: {told}");
+        assert_eq!(told.refused_fields(), ["spec.template.spec.containers[name=\"c\"].resources"]);
+        let index = side.actions().records(&namespace).index(RELEASE).await.unwrap();
+        assert!(index.iter().all(|(_, status)| !status.is_pending()), "cut {at}: {index:?}");
+        assert_eq!(index.last().map(|(_, status)| *status), Some(Status::Deployed), "cut {at}: {index:?}");
+        assert_eq!(comparable_in(&side, &namespace).await, before, "cut {at}");
+        if is_over {
+            assert!(at > 20, "an upgrade that is taken back takes {at} requests only");
+            return;
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn definitions_are_installed_although_the_values_changed_meanwhile() {
     let side = Side::start().await;

@@ -165,6 +165,7 @@ pub(crate) fn read<'a>(step: &'a str, namespace: &str) -> (&'a str, Values, Opti
         match word {
             "--set" => values::set(&mut given, words.next().unwrap()).unwrap(),
             "--set-string" => values::set_string(&mut given, words.next().unwrap()).unwrap(),
+            "--atomic" => options.atomic = true,
             "--keep-history" => options.keep_history = true,
             "--reuse-values" => options.prior_values = PriorValues::Reuse,
             "--reset-values" => options.prior_values = PriorValues::Reset,
@@ -218,7 +219,9 @@ async fn run_kind(client: Client, kind: ApiResource) {
 pub(crate) async fn comparable_in(side: &Side, namespace: &str) -> Vec<Value> {
     let mut found = Vec::new();
     let bells = kind(&format!("{namespace}.example.com"), "Bell", "bells");
-    for resource in [kind("", "ConfigMap", "configmaps"), kind("batch", "Job", "jobs"), bells] {
+    let plain = [("", "ConfigMap", "configmaps"), ("apps", "Deployment", "deployments"), ("batch", "Job", "jobs")];
+    let plain = plain.map(|(group, name, plural)| kind(group, name, plural));
+    for resource in plain.into_iter().chain([bells]) {
         let api: Api<DynamicObject> = Api::namespaced_with(side.client.clone(), namespace, &resource);
         // Only some charts have bells.
         let Ok(listed) = api.list(&ListParams::default()).await else { continue };

@@ -245,7 +245,14 @@ pub(super) fn pods_trouble(observed: &Observed) -> Option<Blocker> {
     }
     let evidence: Vec<String> = observed.pods.iter().flat_map(|pod| troubles(pod)).collect();
     if evidence.is_empty() {
-        let message = format!("{} of {} pods are ready", status.ready_replicas.unwrap_or(0), spec.replicas);
+        let wanted = spec.replicas;
+        let (ready, available) = (status.ready_replicas.unwrap_or(0), status.available_replicas.unwrap_or(0));
+        let message = match () {
+            () if ready < wanted => format!("{ready} of {wanted} pods are ready"),
+            () if !is_current => "the newest change of the pods has not begun yet".to_owned(),
+            () if updated < wanted => format!("{updated} of {wanted} pods are of the newest change"),
+            () => format!("{available} of {wanted} pods have been ready for long enough"),
+        };
         return Some(butler("PodsStarting", message));
     }
     let mut blocker = blocker(

@@ -171,6 +171,26 @@ fn who_asks_for_more_before_the_first_is_there_gets_it_step_by_step() {
 }
 
 #[test]
+fn pods_on_their_way_say_what_is_missing() {
+    let status = |observed: i64, updated: i32, ready: i32, available: i32| json!({"observedGeneration": observed, "updatedReplicas": updated, "readyReplicas": ready, "availableReplicas": available});
+    for (status, expected) in [
+        (status(1, 2, 1, 1), "1 of 2 pods are ready"),
+        (status(0, 2, 2, 2), "the newest change of the pods has not begun yet"),
+        (status(1, 1, 2, 2), "1 of 2 pods are of the newest change"),
+        (status(1, 2, 2, 1), "1 of 2 pods have been ready for long enough"),
+    ] {
+        let mut world = World::new(plain());
+        world.make_ready();
+        let deployment = Arc::make_mut(world.observed.deployment.as_mut().unwrap());
+        deployment.metadata.generation = Some(1);
+        deployment.status = Some(serde_json::from_value(status).unwrap());
+        world.settle();
+        let told = world.observed.tenant.status.as_ref().unwrap().blockers[0].clone();
+        assert_eq!((told.reason.as_str(), told.message.as_str()), ("PodsStarting", expected));
+    }
+}
+
+#[test]
 fn sleep_keeps_everything_but_the_pods() {
     for spec in [plain(), with_etcd()] {
         let mut world = World::new(spec);

@@ -11,9 +11,9 @@ use kube::api::{Patch, PatchParams};
 use serde_json::Value;
 
 use self::objects::{Planned, summary};
-use super::FIELD_MANAGER;
 use super::change::{self, check_upgrade, replicas};
 use super::create::{default_team, place, read};
+use super::{FIELD_MANAGER, count};
 use crate::failure::{Failure, Outcome};
 use crate::lookup::{self, Found};
 use crate::output::print_value;
@@ -29,7 +29,7 @@ pub(crate) struct Plan {
     #[arg(short, long, value_name = "FILE", visible_alias = "filename")]
     file: Option<PathBuf>,
     /// Scale to this number of workers
-    #[arg(long, value_name = "N", conflicts_with = "file")]
+    #[arg(long, value_name = "N", conflicts_with = "file", allow_negative_numbers = true, value_parser = count)]
     workers: Option<u32>,
     /// The pool to scale
     #[arg(long, value_name = "NAME", requires = "workers")]

@@ -79,14 +79,15 @@ pub(crate) fn links(below: &Below) -> Vec<Link> {
     control_planes.chain(machines).collect()
 }
 
-/// Why addons wait that only lack nodes to run on.
-const WITHOUT_NODES: [&str; 3] = ["ClusterNotReady", "HealthUnknown", "WorkloadNotReady"];
+/// Why addons, and all of a cluster's own, wait that only lack workers to run on.
+pub(crate) const NO_WORKERS: &str = "NoWorkers";
 
-/// Whether addons lack nodes to run on where none are wanted, and what else addons have to say.
-pub(crate) fn addons(below: &Below, wants_no_nodes: bool) -> (bool, Vec<Link>) {
-    let links = below.addons.iter().flat_map(of_addon);
-    let (idle, others): (Vec<_>, Vec<_>) = links.partition(|(lacks_nodes, _)| wants_no_nodes && *lacks_nodes);
-    (!idle.is_empty(), others.into_iter().map(|(_, link)| link).collect())
+/// Why everything that is paused waits.
+pub(crate) const PAUSED: &str = "Paused";
+
+/// What addons have to say, but for these reasons: the cluster has told them for all.
+pub(crate) fn addons(below: &Below, said: &[&str]) -> Vec<Link> {
+    below.addons.iter().flat_map(|addon| of_addon(addon, said)).collect()
 }
 
 fn of_control_plane(control_plane: &TenantControlPlane) -> Vec<Link> {
@@ -98,23 +99,21 @@ fn of_control_plane(control_plane: &TenantControlPlane) -> Vec<Link> {
     failing(&status.conditions).map(|condition| named(&name, of_condition(Stage::Object, condition))).collect()
 }
 
-/// What an addon has to say, and of each whether nodes are all it lacks.
-fn of_addon(addon: &TenantAddon) -> Vec<(bool, Link)> {
+fn of_addon(addon: &TenantAddon, said: &[&str]) -> Vec<Link> {
     let Some(status) = &addon.status else { return Vec::new() };
     let name = format!("TenantAddon {}", addon.name_any());
     if !status.blockers.is_empty() {
-        let lacks_nodes = |blocker: &Blocker| {
-            status.phase != Some(AddonPhase::Failed) && WITHOUT_NODES.contains(&blocker.reason.as_str())
-        };
-        let link = |blocker| (lacks_nodes(blocker), of_blocker(Stage::Object, &name, blocker));
-        return status.blockers.iter().map(link).collect();
+        let is_own = |blocker: &Blocker| blocker.reason == PAUSED && addon.spec.paused == Some(true);
+        let is_unsaid = |blocker: &&Blocker| is_own(blocker) || !said.contains(&blocker.reason.as_str());
+        let unsaid = status.blockers.iter().filter(is_unsaid);
+        return unsaid.map(|blocker| of_blocker(Stage::Object, &name, blocker)).collect();
     }
     match status.phase {
         Some(phase @ (AddonPhase::Failed | AddonPhase::Degraded)) => {
             let mut link = Link::new(Stage::Object, format!("{name} is {phase}"));
             link.message = status.message.clone();
             link.since = status.last_transition_time.clone();
-            vec![(phase == AddonPhase::Degraded, link)]
+            vec![link]
         }
         _ => Vec::new(),
     }

@@ -2,13 +2,13 @@
 
 use butler_api::butler::TenantCluster;
 use butler_api::butler::tenant_cluster::{ClusterPhase, TenantClusterStatus};
-use butler_api::names::conditions::READY;
+use butler_api::names::conditions::{ADDONS_READY, READY};
 use butler_api::shared::{Blocker, BlockerOwner, Condition, ConditionStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use serde::Serialize;
 
-use super::below::{self, Below};
+use super::below::{self, Below, NO_WORKERS, PAUSED};
 
 /// Why a cluster is as it is.
 #[derive(Clone, Debug, Serialize)]
@@ -71,14 +71,16 @@ pub(crate) fn people(owner: BlockerOwner) -> &'static str {
 pub(crate) fn answer(cluster: &TenantCluster, below: &Below) -> Answer {
     let status = cluster.status.clone().unwrap_or_default();
     let mut chain = vec![symptom(cluster, &status)];
-    chain.extend(aspects(&status));
+    chain.extend(aspects(cluster, &status));
     chain.extend(unseen(cluster, &status));
-    chain.extend(paused(cluster));
-    chain.extend(status.blockers.iter().map(|blocker| of_blocker(Stage::Blocker, "it", blocker)));
+    let paused = paused(cluster);
+    let mut said = Vec::from_iter(paused.as_ref().map(|_| PAUSED));
+    chain.extend(paused);
+    let unsaid = status.blockers.iter().filter(|blocker| !said.contains(&blocker.reason.as_str()));
+    chain.extend(unsaid.map(|blocker| of_blocker(Stage::Blocker, "it", blocker)));
     chain.extend(below::links(below));
-    let (lack_nodes, addons) = below::addons(below, status.worker_nodes_desired == Some(0));
-    chain.extend(addons);
-    chain.extend(lack_nodes.then(|| idle(cluster)));
+    said.extend(is_idle(&status).then_some(NO_WORKERS));
+    chain.extend(below::addons(below, &said));
     let healthy = chain.len() == 1 && phase(cluster, &status) == ClusterPhase::Ready;
     if healthy && let Some(first) = chain.first_mut() {
         first.message = Some("nothing stands in its way".to_owned());
@@ -153,7 +155,7 @@ fn paused(cluster: &TenantCluster) -> Option<Link> {
 
 /// The aspects that are not as they should be, those together that are so for the same reason. What a blocker says is not
 /// said twice.
-fn aspects(status: &TenantClusterStatus) -> Vec<Link> {
+fn aspects(cluster: &TenantCluster, status: &TenantClusterStatus) -> Vec<Link> {
     let mut groups: Vec<(Vec<&str>, &Condition)> = Vec::new();
     let alike = |a: &Condition, b: &Condition| (&a.status, &a.reason, &a.message) == (&b.status, &b.reason, &b.message);
     for condition in failing(&status.conditions) {
@@ -171,18 +173,23 @@ fn aspects(status: &TenantClusterStatus) -> Vec<Link> {
             link.subject = format!("{} and {last} are {}{reason}", others.join(", "), first.status);
         }
         link.message = link.message.filter(|message| status.blockers.iter().all(|blocker| blocker.message != *message));
+        if says_idle(first) {
+            link.owner = Some(BlockerOwner::User);
+            let (name, team) = (cluster.name_any(), cluster.namespace().unwrap_or_default());
+            link.remedy = Some(format!("butlerctl cluster scale {name} -n {team} --workers N, for them to run"));
+        }
         link
     };
     groups.into_iter().map(link).collect()
 }
 
-/// Nothing runs where there are no workers, and nothing is wrong with that.
-fn idle(cluster: &TenantCluster) -> Link {
-    let mut link = Link::new(Stage::Object, "it has no workers, so its addons do not run");
-    link.owner = Some(BlockerOwner::User);
-    let (name, team) = (cluster.name_any(), cluster.namespace().unwrap_or_default());
-    link.remedy = Some(format!("butlerctl cluster scale {name} -n {team} --workers N"));
-    link
+/// Nothing runs where there are no workers, and the cluster says so itself.
+fn is_idle(status: &TenantClusterStatus) -> bool {
+    status.conditions.iter().any(says_idle)
+}
+
+fn says_idle(condition: &Condition) -> bool {
+    condition.type_ == ADDONS_READY && condition.reason.as_deref() == Some(NO_WORKERS)
 }
 
 /// Conditions that do not hold; Ready, which sums them up, only when it stands alone.

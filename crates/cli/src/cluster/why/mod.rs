@@ -242,12 +242,46 @@ because it waits for DataStoreMissing
     }
 
     #[test]
-    fn where_no_workers_are_wanted_only_what_lacks_them_goes_without_saying() {
-        let status = |workers: i32| json!({"phase": "Ready", "observedGeneration": 1, "workerNodesReady": workers, "workerNodesDesired": workers});
-        let idle = "\
-but it has no workers, so its addons do not run
+    fn a_pause_is_told_once() {
+        let waits = |name: &str, paused: bool| {
+            let blocker = json!({"reason": "Paused", "message": "paused", "owner": "User"});
+            serde_json::from_value(json!({
+                "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantAddon", "metadata": {"name": name},
+                "spec": {"clusterRef": {"name": "my-cluster"}, "paused": paused}, "status": {"blockers": [blocker]},
+            }))
+            .unwrap()
+        };
+        let below = Below { addons: vec![waits("a", false), waits("b", true)], ..Below::default() };
+        let blocker = json!({"reason": "Paused", "message": "the cluster is paused", "owner": "User"});
+        let status = json!({"phase": "Ready", "observedGeneration": 1, "blockers": [blocker]});
+        assert_eq!(
+            why(json!({}), json!({"paused": true}), status, &below),
+            "\
+team-a/my-cluster is Ready
+but it is paused
+  says  Butler changes nothing about it, deletion included
   who   you
-  do    butlerctl cluster scale my-cluster -n team-a --workers N
+  do    butlerctl cluster resume my-cluster -n team-a
+because TenantAddon b waits for Paused
+  says  paused
+  who   you
+"
+        );
+    }
+
+    #[test]
+    fn where_no_workers_are_wanted_only_what_lacks_them_goes_without_saying() {
+        let lacking =
+            json!([{"type": "AddonsReady", "status": "False", "reason": "NoWorkers", "message": "no workers"}]);
+        let status = |workers: i32| {
+            let conditions = if workers == 0 { lacking.clone() } else { json!([]) };
+            json!({"phase": "Ready", "observedGeneration": 1, "conditions": conditions})
+        };
+        let idle = "\
+but AddonsReady is False: NoWorkers
+  says  no workers
+  who   you
+  do    butlerctl cluster scale my-cluster -n team-a --workers N, for them to run
 ";
         let told = |workers: i32, addon: &Value| {
             let addon = json!({
@@ -263,24 +297,19 @@ but it has no workers, so its addons do not run
             json!({"phase": phase, "message": "no", "blockers": [blocker]})
         };
         for (addon, is_idle) in [
-            (json!({"phase": "Degraded", "message": "no"}), true),
-            (waits("Degraded", "WorkloadNotReady", "User"), true),
-            (waits("Pending", "ClusterNotReady", "Butler"), true),
-            (waits("Installed", "HealthUnknown", "Butler"), true),
+            (waits("Installing", "NoWorkers", "User"), true),
+            (waits("Pending", "NoWorkers", "User"), true),
             (json!({"phase": "Failed", "message": "chart not found"}), false),
-            (waits("Failed", "WorkloadNotReady", "User"), false),
+            (waits("Degraded", "WorkloadNotReady", "User"), false),
             (waits("Failed", "ChartMissing", "User"), false),
             (waits("Pending", "AddonDenied", "PlatformAdmin"), false),
             (waits("Degraded", "Drifted", "User"), false),
         ] {
             let (with, without) = (told(3, &addon), told(0, &addon));
             assert!(with.starts_with("but TenantAddon a "), "{with}");
-            assert_eq!(without, if is_idle { idle } else { &with }, "{addon}");
+            // What is somebody's to do is told beside.
+            let more = if is_idle { String::new() } else { with.replacen("but ", "because ", 1) };
+            assert_eq!(without, format!("{idle}{more}"), "{addon}");
         }
-        // What is somebody's to do is told beside.
-        let mut both = waits("Degraded", "Drifted", "User");
-        let drifted = told(0, &both);
-        both["blockers"].as_array_mut().unwrap().push(json!({"reason": "WorkloadNotReady", "message": "no"}));
-        assert_eq!(told(0, &both), drifted + &idle.replace("but ", "and "));
     }
 }

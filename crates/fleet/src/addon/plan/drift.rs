@@ -8,7 +8,7 @@ use helm::release::Status;
 use jiff::Timestamp;
 
 use super::{Plan, Step, is_known, left, on_its_way};
-use crate::addon::observed::{Installed, Observed, Revision};
+use crate::addon::observed::{Installed, Observed, Revision, Sight};
 use crate::addon::wanted::Wanted;
 use crate::blockers::{blocker, waiting};
 
@@ -17,11 +17,21 @@ pub(in crate::addon) const DRIFTED: &str = "Drifted";
 /// Objects do not stay what was applied.
 pub(in crate::addon) const CONTESTED: &str = "Contested";
 
+/// Somebody else is at work on the release.
+pub(in crate::addon) const BUSY: &str = "ReleaseBusy";
+/// Somebody else changed the release, and it is put back.
+pub(in crate::addon) const CHANGED: &str = "ReleaseChanged";
+
+/// A change of the release was begun, and not ended.
+pub(in crate::addon) const INTERRUPTED: &str = "ReleaseInterrupted";
+
 /// What others did to a release, with Helm.
 pub(super) enum Others {
     Nothing,
     /// For so long at most: then whoever it was is gone.
     AtWork(Duration),
+    /// Nothing: it was us, and nobody has gone on since.
+    CutShort,
     Changed(String),
 }
 
@@ -32,6 +42,8 @@ pub(super) fn others(installed: &Installed, newest: Option<Revision>, now: Times
         None | Some(Revision { status: Status::Uninstalled, .. }) => {
             Others::Changed("somebody else uninstalled its Helm release".to_owned())
         }
+        // A removal of our own is only the end of an addon.
+        Some(Revision { is_ours: true, status, .. }) if status != Status::Uninstalling => Others::CutShort,
         Some(Revision { status, since, .. }) if status.is_pending() => {
             let age = since.map_or(Duration::MAX, |since| now.duration_since(since).unsigned_abs());
             match patience.saturating_sub(age) {
@@ -63,7 +75,7 @@ pub(super) fn taken_over(observed: &Observed, plan: &mut Plan, what: String, wan
                 look_again(plan, pause);
                 return;
             }
-            plan.blockers.push(waiting("ReleaseChanged", what, Vec::new()));
+            plan.blockers.push(waiting(CHANGED, what, Vec::new()));
             plan.phase = Some(on_its_way(observed));
             // A comparison would put back what others made of it.
             plan.step = Some(match observed.progress.running {
@@ -71,6 +83,27 @@ pub(super) fn taken_over(observed: &Observed, plan: &mut Plan, what: String, wan
                 None => Step::Ensure(Box::new(wanted)),
             });
         }
+    }
+}
+
+/// What we began with the release, and did not end, is taken up whatever the policy is: nobody else does.
+pub(super) fn cut_short(observed: &Observed, plan: &mut Plan, wanted: Wanted) {
+    let message = "a change of its Helm release was cut short, and is taken up again";
+    plan.blockers.push(waiting(INTERRUPTED, message, Vec::new()));
+    plan.phase = Some(on_its_way(observed));
+    plan.step = Some(match observed.progress.running {
+        Some(_) => Step::Stop,
+        None => Step::Ensure(Box::new(wanted)),
+    });
+}
+
+/// What runs is kept as it is while what is wanted in its place cannot be had.
+pub(super) fn keep(observed: &Observed, plan: &mut Plan, wanted: Wanted) {
+    let (Some(installed), Sight::Seen { state, release, .. }) = (&observed.progress.installed, &observed.sight) else {
+        return;
+    };
+    if matches!(others(installed, *release, observed.now, wanted.patience), Others::Nothing) {
+        compare(observed, plan, *state, wanted);
     }
 }
 

@@ -1,0 +1,45 @@
+//! Whether a cluster has workers that an addon's workloads could run on. Pure.
+
+use butler_api::butler::addon_definition::AddonCategory;
+use butler_api::shared::{Blocker, BlockerOwner};
+use jiff::Timestamp;
+
+use super::UNREADY;
+use crate::addon::observed::{Ground, Observed};
+use crate::blockers::{blocker, waiting};
+
+/// There is nothing its workloads could run on.
+pub(crate) const NO_WORKERS: &str = "NoWorkers";
+
+/// Whether there is no worker that its workloads could run on. Workers themselves wait for the pod network.
+pub(super) fn lacks_workers(observed: &Observed) -> bool {
+    let none_is_ready = observed.ground.workers.is_some_and(|(ready, _)| ready == 0);
+    wants_no_workers(observed) || (none_is_ready && !is_network(observed))
+}
+
+pub(super) fn wants_no_workers(observed: &Observed) -> bool {
+    observed.ground.workers.is_some_and(|(_, desired)| desired == 0)
+}
+
+/// Since when its workloads could run and do not.
+pub(super) fn unready_since(observed: &Observed) -> Timestamp {
+    let told = observed.before.blockers.iter().find(|told| told.reason == UNREADY);
+    told.and_then(|told| told.since.as_ref()).map_or(Timestamp::MIN, |since| since.0)
+}
+
+pub(super) fn without_workers(observed: &Observed) -> Blocker {
+    let Ground { title, .. } = &observed.ground;
+    match wants_no_workers(observed) {
+        true => blocker(
+            NO_WORKERS,
+            format!("{title} has no workers for it to run on"),
+            BlockerOwner::User,
+            format!("`butlerctl cluster scale {title} --workers N` gives it some"),
+        ),
+        false => waiting(NO_WORKERS, format!("no worker of {title} is ready for it to run on"), Vec::new()),
+    }
+}
+
+pub(super) fn is_network(observed: &Observed) -> bool {
+    observed.definition.as_ref().is_some_and(|one| one.spec.category == AddonCategory::Cni)
+}
