@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::networking::v1::Ingress;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kernel::version::Version;
 use kube::Resource;
 use kube::core::DynamicObject;
 use pki::Authority;
@@ -234,8 +235,10 @@ pub fn plan(observed: &Observed) -> Plan {
     if let Err(error) = plan_workload(observed, &wanted, &mut plan) {
         return plan.wait_for(support::unrenderable(&error));
     }
-    if plan.rolled_out && observed.available() > 0 {
-        plan_inside(observed, &roots, &mut plan);
+    // Until all API servers are of another version, what is inside is of the one they were of last.
+    let inside = if plan.rolled_out { Some(way.now) } else { way.from.filter(|from| *from != way.now) };
+    if let Some(version) = inside.filter(|_| observed.available() > 0) {
+        plan_inside(observed, &roots, version, &mut plan);
     }
     plan_route(observed, &owner, &mut plan);
     plan
@@ -381,9 +384,9 @@ fn plan_workload(observed: &Observed, wanted: &Wanted<'_>, plan: &mut Plan) -> R
     Ok(())
 }
 
-/// What belongs into the tenant, once all its API servers are of the version that is to run now.
-fn plan_inside(observed: &Observed, roots: &Roots, plan: &mut Plan) {
-    let wanted = inner::tenant(observed, plan, roots);
+/// What belongs into the tenant while its API servers are of this version.
+fn plan_inside(observed: &Observed, roots: &Roots, version: Version, plan: &mut Plan) {
+    let wanted = inner::tenant(observed, plan, roots, version);
     let digest = wanted
         .as_ref()
         .map_err(ToString::to_string)

@@ -1,6 +1,7 @@
 //! Versions: which one runs, on which way, and what happens to wishes that cannot be fulfilled.
 
-use butler_api::steward::tenant_control_plane::ControlPlaneState;
+use butler_api::steward::tenant_control_plane::{CgroupDriver, ControlPlaneState};
+use steward::tenant::{Step, plan};
 
 use super::world::{World, plain};
 
@@ -189,4 +190,25 @@ fn a_wish_may_change_while_it_sleeps_and_before_it_ever_ran() {
     }
     wish(&mut world, "v1.37.0");
     assert_eq!((world.reasons(), runs(&world).0.as_str()), (vec!["VersionUnsupported".to_owned()], "v1.32.0"));
+}
+
+#[test]
+fn what_is_inside_is_of_the_version_that_all_were_of_last() {
+    let inside = |world: &World| {
+        let steps = plan(&world.observed).steps.into_iter();
+        let mut inside = steps.filter_map(|step| match step {
+            Step::Configure(inside) => Some(inside.version.to_string()),
+            _ => None,
+        });
+        inside.next()
+    };
+    let mut world = World::new(plain());
+    world.make_ready();
+    wish(&mut world, "v1.35.4");
+    assert_eq!(inside(&world), None);
+    world.spec(|tenant| tenant.spec.kubernetes.kubelet.cgroupfs = Some(CgroupDriver::Cgroupfs));
+    assert_eq!(inside(&world).as_deref(), Some("v1.34.4"));
+    assert!(world.settle().configured);
+    world.cluster_works();
+    assert_eq!(inside(&world).as_deref(), Some("v1.35.4"));
 }
