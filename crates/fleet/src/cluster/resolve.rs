@@ -219,10 +219,7 @@ fn version(
     };
     let refused = |remedy: String| blocker(reason, message, BlockerOwner::User, remedy);
     match answered {
-        Some(answered) => {
-            let remedy = format!("set spec.kubernetesVersion to {answered}, or to a newer one of up to {NEWEST}");
-            Ok((answered, Some(refused(remedy))))
-        }
+        Some(answered) => Ok((answered, Some(refused(format!("set spec.kubernetesVersion to {answered}"))))),
         None => Err(Box::new(refused(format!("set spec.kubernetesVersion to one of {OLDEST} to {NEWEST}")))),
     }
 }
@@ -458,7 +455,7 @@ mod tests {
                     let reason = wanted.held.as_ref().map(|blocker| blocker.reason.as_str());
                     assert_eq!((wanted.version.to_string().as_str(), reason), (version, held), "{wished:?}");
                     let remedy = wanted.held.and_then(|blocker| blocker.remedy);
-                    let way_out = "set spec.kubernetesVersion to v1.34.4, or to a newer one of up to v1.36";
+                    let way_out = "set spec.kubernetesVersion to v1.34.4";
                     assert!(remedy.is_none_or(|remedy| remedy == way_out), "{wished:?}");
                 }
                 (Err(blockers), Err(remedy)) => assert_eq!(blockers[0].remedy.as_deref(), Some(remedy)),

@@ -70,7 +70,7 @@ pub(super) fn version_unusable(text: &str, answered: Option<Version>) -> Blocker
         Err(error) => ("VersionUnknown", error.to_string()),
     };
     let remedy = match answered {
-        Some(answered) => format!("set the version back to {answered}, or to a newer one of up to {NEWEST}"),
+        Some(answered) => format!("set the version back to {answered}"),
         None => format!("set the version to one of {OLDEST} to {NEWEST}"),
     };
     blocker(reason, message, BlockerOwner::User, &remedy)
@@ -78,7 +78,7 @@ pub(super) fn version_unusable(text: &str, answered: Option<Version>) -> Blocker
 
 /// The version is one to which there is no way.
 pub(super) fn version_refused(error: &UpgradeError, answered: Version) -> Blocker {
-    let remedy = format!("set the version to {answered}, or to a newer one");
+    let remedy = format!("set the version to {answered}");
     blocker("UpgradeRefused", error.to_string(), BlockerOwner::User, &remedy)
 }
 

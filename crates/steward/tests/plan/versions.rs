@@ -88,10 +88,10 @@ fn who_asks_for_more_before_the_first_is_there_gets_it_step_by_step() {
 #[test]
 fn a_wish_that_cannot_be_is_held_and_nothing_else_waits_for_it() {
     for (wished, reason, remedy) in [
-        ("v1.37.0", "VersionUnsupported", "set the version back to v1.34.4, or to a newer one of up to v1.36"),
-        ("v1.29.9", "VersionUnsupported", "set the version back to v1.34.4, or to a newer one of up to v1.36"),
-        ("newest", "VersionUnknown", "set the version back to v1.34.4, or to a newer one of up to v1.36"),
-        ("v1.33.1", "UpgradeRefused", "set the version to v1.34.4, or to a newer one"),
+        ("v1.37.0", "VersionUnsupported", "set the version back to v1.34.4"),
+        ("v1.29.9", "VersionUnsupported", "set the version back to v1.34.4"),
+        ("newest", "VersionUnknown", "set the version back to v1.34.4"),
+        ("v1.33.1", "UpgradeRefused", "set the version to v1.34.4"),
     ] {
         let mut world = World::new(plain());
         world.make_ready();
