@@ -1,5 +1,7 @@
 //! What stands in the way of a control plane, each with who can do what about it.
 
+use std::sync::Arc;
+
 use butler_api::shared::{Blocker, BlockerOwner};
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kernel::version::{NEWEST, OLDEST, UpgradeError, Version};
@@ -238,7 +240,7 @@ pub(super) fn pods_trouble(observed: &Observed, way: Option<Way>) -> Option<Bloc
     if spec.replicas == 0 || (serves && status.replicas.unwrap_or(0) <= spec.replicas) {
         return None;
     }
-    let stays = |pod: &&std::sync::Arc<Pod>| pod.metadata.deletion_timestamp.is_none();
+    let stays = |pod: &&Arc<Pod>| pod.metadata.deletion_timestamp.is_none();
     let evidence: Vec<String> = observed.pods.iter().filter(stays).flat_map(|pod| troubles(pod)).collect();
     if evidence.is_empty() && serves {
         return None;

@@ -68,7 +68,8 @@ fn way(observed: &Observed, answered: Option<Version>, to: Version) -> Result<Wa
     if let Some(answered) = answered.filter(|answered| to < *answered) {
         return Err(UpgradeError::Downgrade { from: answered, to });
     }
-    let now = match from.map(|from| from.upgrade_to(to)) {
+    // Of the very first ones some may have answered before all do.
+    let now = match from.or(answered).map(|from| from.upgrade_to(to)) {
         Some(Err(UpgradeError::SkippedMinor { next, .. })) => {
             let passed = between(observed, next);
             answered.filter(|answered| answered.line() == next).map_or(passed, |answered| passed.max(answered))
