@@ -13,7 +13,7 @@ use crate::{
         ImageSync, LoadBalancerRequest, MachineRequest, ManagementAddon, NetworkPool, ProviderConfig, Team,
         TenantAddon, TenantCluster, User, butler_config, team, tenant_cluster,
     },
-    controlplane::{StewardControlPlane, StewardControlPlaneTemplate},
+    controlplane::{self, StewardControlPlane, StewardControlPlaneTemplate},
     rules::Rules,
     steward::{DataStore, TenantControlPlane, tenant_control_plane},
 };
@@ -46,7 +46,7 @@ fn make() -> Vec<CustomResourceDefinition> {
         finish::<User>(none()),
         finish::<DataStore>(none()),
         finish::<TenantControlPlane>(tenant_control_plane::root_rules()),
-        finish::<StewardControlPlane>(none()),
+        finish::<StewardControlPlane>(controlplane::root_rules()),
         finish::<StewardControlPlaneTemplate>(none()),
     ];
     crds.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));

@@ -4,6 +4,7 @@
 //! no comprehension over two variables; and a guard before anything that fails at run time on bad input.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::ValidationRule;
+use kernel::version::{NEWEST, OLDEST};
 use serde::Serialize;
 
 /// One entry of `x-kubernetes-validations`.
@@ -14,6 +15,9 @@ pub struct Rule {
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     message_expression: Option<String>,
+    /// Below which field a rule on an object is told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field_path: Option<String>,
 }
 
 impl From<&Rule> for ValidationRule {
@@ -22,6 +26,7 @@ impl From<&Rule> for ValidationRule {
             rule: rule.rule.clone(),
             message: Some(rule.message.clone()),
             message_expression: rule.message_expression.clone(),
+            field_path: rule.field_path.clone(),
             ..Self::default()
         }
     }
@@ -32,7 +37,7 @@ pub type Rules = Vec<Rule>;
 
 /// A rule with a fixed message.
 pub fn rule(rule: impl Into<String>, message: impl Into<String>) -> Rules {
-    vec![Rule { rule: rule.into(), message: message.into(), message_expression: None }]
+    vec![Rule { rule: rule.into(), message: message.into(), message_expression: None, field_path: None }]
 }
 
 /// Several sets of rules as one.
@@ -88,10 +93,76 @@ pub fn upgradable_version(field: &str) -> Rules {
     all([version(field), only_upgrades(field)])
 }
 
+/// `vX.Y.Z` of a Kubernetes that this Butler knows.
+pub fn known_version(field: &str) -> Rules {
+    all([version(field), is_known(field)])
+}
+
 /// The same where Cluster API allows the `v` to be left out.
-pub fn upgradable_version_with_optional_v(field: &str) -> Rules {
+pub fn known_version_with_optional_v(field: &str) -> Rules {
     let format = rule(format!("self.matches('^v?{NUMBERS}')"), format!("{field} must be vX.Y.Z, for example v1.30.0"));
-    all([format, only_upgrades(field)])
+    all([format, is_known(field)])
+}
+
+/// On the version itself and not on its object: so nobody has to correct one that is stored before changing something else.
+fn is_known(field: &str) -> Rules {
+    let minor = minor_of("self");
+    rule(
+        format!(
+            "!self.matches('^v?{NUMBERS}') || (self.matches('^v?1\\\\.') && {minor} >= {} && {minor} <= {})",
+            OLDEST.minor, NEWEST.minor
+        ),
+        format!("{field} must be of {OLDEST} to {NEWEST}, which this Butler knows: choose one of them"),
+    )
+}
+
+/// On the root object: its version, at this place in the spec, moves by what has answered (`status.answeredVersion`) and not by
+/// what was wished for last. It never goes below that, forward by one minor at a time, and is free until something has answered.
+pub fn version_moves(place: &str) -> Rules {
+    let field = place.trim_start_matches("spec.");
+    let (old, new, answered) = (format!("oldSelf.{place}"), format!("self.{place}"), "self.status.answeredVersion");
+    let readable = |version: &str| format!("{version}.matches('^v?1\\\\.[0-9]{{1,3}}\\\\.[0-9]{{1,3}}$')");
+    // What is not there or not read is judged by others, and what is as before by nobody.
+    let free = format!(
+        "!has({new}) || (has({old}) && {new} == {old}) || !{} || !has(self.status) || !has({answered}) || !{}",
+        readable(&new),
+        readable(answered),
+    );
+    let number = |version: &str| format!("{} * 1000 + int({version}.split('.')[2])", minor_of(version));
+    let at_most_next = |from: &str| format!("{} <= {} + 1", minor_of(&new), minor_of(from));
+    let back = "'%s cannot go from %s, which runs, back to %s: choose %s or newer'";
+    let skip = "'%s cannot go from %s to %s at once: upgrade to v1.%d first'";
+    let on_field = |rule: String, message: String, expression: String| Rule {
+        rule,
+        message,
+        message_expression: Some(expression),
+        field_path: Some(format!(".{place}")),
+    };
+    vec![
+        on_field(
+            format!("{free} || {} >= {}", number(&new), number(answered)),
+            format!("{field} cannot go back: choose the version that runs or a newer one"),
+            format!("{back}.format(['{field}', {answered}, {new}, {answered}])"),
+        ),
+        on_field(
+            // Of what nobody knows that is told already.
+            format!(
+                "{free} || {} > {} || {} || (has({old}) && {} && {})",
+                minor_of(&new),
+                NEWEST.minor,
+                at_most_next(answered),
+                readable(&old),
+                at_most_next(&old)
+            ),
+            format!("{field} cannot skip a minor version: upgrade one minor at a time"),
+            format!("{skip}.format(['{field}', {answered}, {new}, {} + 1])", minor_of(answered)),
+        ),
+    ]
+}
+
+/// The minor of a version that can be read.
+fn minor_of(version: &str) -> String {
+    format!("int({version}.split('.')[1])")
 }
 
 fn only_upgrades(field: &str) -> Rules {
@@ -108,11 +179,13 @@ fn only_upgrades(field: &str) -> Rules {
             rule: format!("!({readable}) || {same_major}"),
             message: format!("{field} cannot change its major version in place: make a new one"),
             message_expression: Some(format!("{major}.format(['{field}', oldSelf, self])")),
+            field_path: None,
         },
         Rule {
             rule: format!("!({readable} && {same_major}) || {new_minor} > {old_minor} || ({same_minor})"),
             message: format!("{field} cannot go back: choose the present version or a newer one"),
             message_expression: Some(format!("{back}.format(['{field}', oldSelf, self, oldSelf])")),
+            field_path: None,
         },
         Rule {
             rule: format!("!({readable} && {same_major}) || {new_minor} <= {old_minor} + 1"),
@@ -120,6 +193,7 @@ fn only_upgrades(field: &str) -> Rules {
             message_expression: Some(format!(
                 "{skip}.format(['{field}', oldSelf, self, oldSelf.find('^v?[0-9]+'), {old_minor} + 1])"
             )),
+            field_path: None,
         },
     ]
 }
@@ -147,6 +221,7 @@ pub fn network(field: &str) -> Rules {
         message_expression: Some(format!(
             "'%s must be a network, without bits after its prefix: write %s'.format(['{field}', string({whole})])"
         )),
+        field_path: None,
     };
     all([cidr(field), vec![has_address]])
 }

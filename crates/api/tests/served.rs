@@ -151,6 +151,14 @@ impl Server {
         }
         let name = base["metadata"]["name"].as_str().unwrap().to_owned();
         api.create(&PostParams::default(), &self.place(&base)).await.unwrap();
+        if let Some(status) = base.get("status") {
+            let told = Patch::Merge(json!({ "status": status }));
+            api.patch_status(&name, &PatchParams::default(), &told).await.unwrap();
+        }
+        for change in &refused.accepted {
+            let outcome = api.patch(&name, &dry_update, &Patch::Merge(change)).await;
+            assert_eq!(causes(outcome), ["accepted"], "{file}: {change}");
+        }
         for case in &refused.cases {
             let outcome = match case.on {
                 On::Create => {

@@ -312,7 +312,6 @@ async fn what_cannot_be_is_said_with_a_way_out() {
         ("no-node-port", on_port(30111), "PortTaken"),
         ("no-port", on_port(10257), "PortTaken"),
         ("no-store", with(json!({"dataStore": "missing"})), "DataStoreMissing"),
-        ("no-version", with(json!({"kubernetes": {"version": "v1.99.0"}})), "VersionUnsupported"),
         ("no-host", with(json!({"controlPlane": {"ingress": {}}})), "FieldInvalid"),
         (
             "no-gateway-api",
@@ -340,6 +339,52 @@ async fn what_cannot_be_is_said_with_a_way_out() {
         Box::pin(platform.delete(name)).await;
         Box::pin(platform.nothing_remains(name)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_was_wished_for_by_mistake_is_refused_or_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let _butler = Butler::up(folder.path());
+    let platform = Platform::on(folder.path()).await;
+    let wish = |version: &str| json!({"spec": {"kubernetes": {"version": version}}});
+    let refused = async |version: &str, because: &str| {
+        let change = wish(version);
+        let answer = platform.planes.patch("one", &PatchParams::default(), &Patch::Merge(change)).await;
+        let told = answer.unwrap_err().to_string();
+        assert!(told.contains(because), "{told}");
+    };
+    Box::pin(platform.create("one", plain())).await;
+    let before = Box::pin(platform.ready("one")).await.status.unwrap();
+    Box::pin(refused("v1.37.0", "kubernetes.version must be of v1.30 to v1.36")).await;
+
+    // No registry has this one. The old one serves on, and everything but the version goes on.
+    Box::pin(platform.patch("one", wish("v1.35.999"))).await;
+    let failing = |object: &TenantControlPlane| {
+        let blockers = object.status.iter().flat_map(|status| &status.blockers);
+        blockers.map(|blocker| blocker.reason.as_str()).eq(["PodsFailing"])
+    };
+    let stuck = Box::pin(platform.until("one", failing)).await.status.unwrap();
+    let remedy = stuck.blockers[0].remedy.clone().unwrap();
+    assert!(remedy.ends_with("or set the version back to v1.34.4, which goes on meanwhile"), "{remedy}");
+    Box::pin(platform.patch("one", json!({"spec": {"controlPlane": {"deployment": {"replicas": 3}}}}))).await;
+    let available = |object: &TenantControlPlane| {
+        let resources = object.status.as_ref().and_then(|status| status.kubernetes_resources.as_ref());
+        resources.and_then(|resources| resources.deployment.as_ref()?.available_replicas) == Some(3)
+    };
+    Box::pin(platform.until("one", available)).await;
+
+    // Taken back, nothing is left of it; but there is no way below what runs.
+    Box::pin(refused("v1.33.9", "cannot go from v1.34.4, which runs, back to v1.33.9: choose v1.34.4 or newer")).await;
+    Box::pin(platform.patch("one", wish("v1.34.4"))).await;
+    let after = Box::pin(platform.ready("one")).await.status.unwrap();
+    assert_eq!((after.blockers, after.answered_version.as_deref()), (Vec::new(), Some("v1.34.4")));
+    assert_eq!((after.kubeadmconfig, after.certificates), (before.kubeadmconfig, before.certificates));
+    let labelled = ListParams::default().labels("steward.butlerlabs.dev/name=one");
+    let pods = Api::<Pod>::namespaced(platform.client.clone(), "default").list(&labelled).await.unwrap();
+    let images = pods.iter().filter_map(|pod| pod.spec.as_ref()?.containers.first()?.image.as_deref());
+    assert_eq!(images.collect::<Vec<_>>(), ["registry.k8s.io/kube-apiserver:v1.34.4"; 3]);
+    let tenant = Box::pin(platform.tenant("one")).await;
+    assert_eq!(tenant.apiserver_version().await.unwrap().git_version, "v1.34.4");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -73,6 +73,11 @@ pub struct MinorVersion {
     pub minor: u32,
 }
 
+/// The oldest and the newest minor that this Butler makes control planes and nodes of.
+pub const OLDEST: MinorVersion = MinorVersion { major: 1, minor: 30 };
+/// See [`OLDEST`].
+pub const NEWEST: MinorVersion = MinorVersion { major: 1, minor: 36 };
+
 impl Version {
     /// A version from its numbers.
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
@@ -82,6 +87,11 @@ impl Version {
     /// The minor line this version belongs to.
     pub const fn line(self) -> MinorVersion {
         MinorVersion { major: self.major, minor: self.minor }
+    }
+
+    /// Whether this Butler makes control planes and nodes of it.
+    pub fn is_supported(self) -> bool {
+        (OLDEST..=NEWEST).contains(&self.line())
     }
 
     /// The minor line after this one.
@@ -198,6 +208,20 @@ mod tests {
     fn orders_by_number_not_by_letter() {
         assert!(v("v1.9.0") < v("v1.10.0"));
         assert!(v("v1.30.9") < v("v1.30.10"));
+    }
+
+    #[test]
+    fn whole_minors_are_supported() {
+        for (version, expected) in [
+            ("v1.29.99", false),
+            ("v1.30.0", true),
+            ("v1.36.999", true),
+            ("v1.37.0", false),
+            ("v0.34.0", false),
+            ("v2.34.0", false),
+        ] {
+            assert_eq!(v(version).is_supported(), expected, "{version}");
+        }
     }
 
     #[test]

@@ -3,22 +3,17 @@
 use std::ops::RangeInclusive;
 
 use butler_api::shared::OsType;
-use kernel::version::{MinorVersion, Version};
+use kernel::version::{MinorVersion, NEWEST, OLDEST, Version};
 
 use crate::{Error, Pool};
 
-/// The minors of Kubernetes 1 that nodes can be made of, and for which every operating system here has packages,
-/// extensions, images or variants.
-const OLDEST: u32 = 30;
-const NEWEST: u32 = 36;
-
-/// Refuses a Kubernetes that the pool's operating system does not have.
+/// Refuses a Kubernetes that the pool's operating system does not have. For all others every operating system here has
+/// packages, extensions, images or variants.
 pub(crate) fn check(pool: &Pool) -> Result<(), Error> {
     let version = pool.kubernetes;
-    let line = |minor| MinorVersion { major: 1, minor };
-    match version.major == 1 && (OLDEST..=NEWEST).contains(&version.minor) {
+    match version.is_supported() {
         true => Ok(()),
-        false => Err(Error::Kubernetes { os: pool.os_type(), version, oldest: line(OLDEST), newest: line(NEWEST) }),
+        false => Err(Error::Kubernetes { os: pool.os_type(), version, oldest: OLDEST, newest: NEWEST }),
     }
 }
 

@@ -44,7 +44,7 @@ pub struct ButlerConfigSpec {
     #[schemars(length(min = 1, max = 63))]
     pub default_namespace: String,
     /// Kubernetes version of clusters that name none and whose team names none.
-    #[schemars(length(max = 16), extend("x-kubernetes-validations" = rules::version("defaultKubernetesVersion")))]
+    #[schemars(length(max = 16), extend("x-kubernetes-validations" = rules::known_version("defaultKubernetesVersion")))]
     pub default_kubernetes_version: Option<String>,
     /// ProviderConfig of clusters that name none and whose team names none.
     pub default_provider_config_ref: Option<NameRef>,

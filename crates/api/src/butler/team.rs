@@ -129,7 +129,7 @@ pub struct GroupAccess {
 #[serde(rename_all = "camelCase")]
 pub struct ClusterDefaults {
     /// Kubernetes version.
-    #[schemars(length(max = 16), extend("x-kubernetes-validations" = rules::version("clusterDefaults.kubernetesVersion")))]
+    #[schemars(length(max = 16), extend("x-kubernetes-validations" = rules::known_version("clusterDefaults.kubernetesVersion")))]
     pub kubernetes_version: Option<String>,
     /// Workers per cluster.
     #[schemars(range(min = 0, max = 1000))]

@@ -53,14 +53,19 @@ pub struct StewardControlPlaneSpec {
     #[serde(default = "two")]
     #[schemars(range(min = 0, max = 9))]
     pub replicas: i32,
-    /// Kubernetes version, as vX.Y.Z. It only moves forward, one minor at a time.
-    #[schemars(length(max = 16), extend("x-kubernetes-validations" = rules::upgradable_version_with_optional_v("version")))]
+    /// Kubernetes version, as vX.Y.Z. It moves forward, one minor at a time, and back as far as to what runs.
+    #[schemars(length(max = 16), extend("x-kubernetes-validations" = rules::known_version_with_optional_v("version")))]
     pub version: String,
     /// Where the API server is reached; filled in by Steward.
     pub control_plane_endpoint: Option<ApiEndpoint>,
     /// Everything that a template can say too.
     #[serde(flatten)]
     pub fields: ControlPlaneFields,
+}
+
+/// Rules on the whole object.
+pub(crate) fn root_rules() -> rules::Rules {
+    rules::version_moves("spec.version")
 }
 
 fn two() -> i32 {

@@ -21,8 +21,11 @@ pub struct StewardControlPlaneStatus {
     pub ready: bool,
     /// The same as initialized, where contract v1beta2 looks for it.
     pub initialization: Option<Initialization>,
-    /// Version that answers.
+    /// Version that answers: of several the oldest.
     pub version: Option<String>,
+    /// Newest Kubernetes version that an API server of it has answered with. The spec cannot go back below it.
+    #[schemars(length(max = 16))]
+    pub answered_version: Option<String>,
     /// Pods there are.
     pub replicas: Option<i32>,
     /// Pods that are ready.

@@ -13,8 +13,11 @@ use serde_json::Value;
 /// Objects that are refused, and in which words; a file of `refused/`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Refused {
-    /// An object that is accepted.
+    /// An object that is accepted. A status that it has is told before it is changed.
     pub(crate) object: Value,
+    /// Changes of it that are accepted, each for itself.
+    #[serde(default)]
+    pub(crate) accepted: Vec<Value>,
     /// Changes that are not.
     pub(crate) cases: Vec<RefusedCase>,
 }

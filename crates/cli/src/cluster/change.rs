@@ -1,11 +1,13 @@
 //! Commands that change one thing about a cluster: scale, upgrade, retry, pause, resume.
 
+use std::cmp::Ordering;
+
 use butler_api::butler::TenantCluster;
 use butler_api::butler::tenant_cluster::ClusterPhase;
 use butler_api::names::{DEFAULT_WORKER_POOL, annotations};
 use clap::Args;
 use jiff::Timestamp;
-use kernel::version::{UpgradeError, Version};
+use kernel::version::{NEWEST, OLDEST, UpgradeError, Version};
 use kube::api::{Patch, PatchParams};
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
@@ -36,7 +38,7 @@ pub(crate) struct Scale {
 pub(crate) struct Upgrade {
     #[command(flatten)]
     cluster: Named,
-    /// The wanted Kubernetes version, as vX.Y.Z
+    /// The wanted Kubernetes version, as vX.Y.Z; down to the one that runs, this takes an upgrade back
     #[arg(long, value_name = "VERSION", visible_alias = "k8s-version")]
     version: Version,
     #[command(flatten)]
@@ -76,10 +78,15 @@ impl Scale {
 impl Upgrade {
     pub(crate) async fn run(self, session: &Session) -> Outcome {
         let found = lookup::find(session, &self.cluster.name).await?;
-        if !check_upgrade(&found.cluster()?, self.version)? {
-            tell(&format!("{} is to run {} already", found.name, self.version));
-        }
-        apply(session, &found, &Change::default().with_version(self.version), "upgraded", &self.patience).await
+        let done = match check_upgrade(&found.cluster()?, self.version)? {
+            Move::Forward => "upgraded".to_owned(),
+            Move::Back => format!("back to {}", self.version),
+            Move::Nowhere => {
+                tell(&format!("{} is to run {} already", found.name, self.version));
+                "upgraded".to_owned()
+            }
+        };
+        apply(session, &found, &Change::default().with_version(self.version), &done, &self.patience).await
     }
 }
 
@@ -169,17 +176,52 @@ impl Change {
     }
 }
 
-/// Whether the cluster would change at all; refuses what Kubernetes cannot do, and tells the way there.
-pub(crate) fn check_upgrade(cluster: &TenantCluster, to: Version) -> Outcome<bool> {
+/// Where a version moves to from the one that was wished for last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Move {
+    Forward,
+    Back,
+    Nowhere,
+}
+
+/// Refuses versions of which Butler makes no clusters.
+pub(crate) fn check_known(version: Version) -> Outcome {
+    match version.is_supported() {
+        true => Ok(()),
+        false => Err(Failure::new(
+            Code::Refused,
+            format!("{version} is none that Butler knows: choose a version of {OLDEST} to {NEWEST}"),
+        )),
+    }
+}
+
+/// Where the version of the cluster would move; refuses what Kubernetes cannot do, and tells the way there.
+pub(crate) fn check_upgrade(cluster: &TenantCluster, to: Version) -> Outcome<Move> {
+    check_known(to)?;
     let status = cluster.status.as_ref();
     let read = |text: Option<&String>| text.and_then(|text| text.parse::<Version>().ok());
     let resolved = status.and_then(|status| status.resolved.as_ref()?.kubernetes_version.as_ref());
     let runs = read(status.and_then(|status| status.observed_state.as_ref()?.kubernetes_version.as_ref()));
+    let answered = read(status.and_then(|status| status.answered_version.as_ref())).max(runs);
     let wanted = read(cluster.spec.kubernetes_version.as_ref().or(resolved)).or(runs);
-    let Some(wanted) = wanted else { return Ok(true) };
+    let Some(wanted) = wanted else { return Ok(Move::Forward) };
     let refused = |message: String| Failure::new(Code::Refused, message);
-    wanted.upgrade_to(to).map_err(|error| match error {
-        UpgradeError::SkippedMinor { .. } => refused(format!("{error}\n  the way: {}", way(wanted, to))),
+    let moves = match to.cmp(&wanted) {
+        Ordering::Less => Move::Back,
+        Ordering::Equal => Move::Nowhere,
+        Ordering::Greater => Move::Forward,
+    };
+    // Until something has answered, any version may be chosen.
+    let Some(answered) = answered else { return Ok(moves) };
+    if to < answered {
+        return Err(refused(UpgradeError::Downgrade { from: answered, to }.to_string()));
+    }
+    if to <= wanted {
+        return Ok(moves);
+    }
+    let from = wanted.max(answered);
+    from.upgrade_to(to).map_err(|error| match error {
+        UpgradeError::SkippedMinor { .. } => refused(format!("{error}\n  the way: {}", way(from, to))),
         error => refused(error.to_string()),
     })?;
     if let Some(runs) = runs.filter(|runs| runs.upgrade_to(to).is_err()) {
@@ -187,7 +229,7 @@ pub(crate) fn check_upgrade(cluster: &TenantCluster, to: Version) -> Outcome<boo
             "{to} is more than one minor from {runs}, which still runs: wait until {wanted} is reached, then go on"
         )));
     }
-    Ok(wanted != to)
+    Ok(moves)
 }
 
 /// `v1.30.2 -> v1.31 -> v1.32 -> v1.33.0`.
@@ -248,11 +290,23 @@ mod tests {
             cluster(json!({"kubernetesVersion": wanted}), json!({"observedState": {"kubernetesVersion": runs}}))
         };
         for (wanted, runs, to, expected) in [
-            (Some("v1.30.0"), Some("v1.30.0"), "v1.31.0", Ok(true)),
-            (Some("v1.30.0"), None, "v1.30.4", Ok(true)),
-            (Some("v1.31.0"), Some("v1.30.0"), "v1.31.0", Ok(false)),
-            (None, Some("v1.30.0"), "v1.31.0", Ok(true)),
-            (None, None, "v1.40.0", Ok(true)),
+            (Some("v1.30.0"), Some("v1.30.0"), "v1.31.0", Ok(Move::Forward)),
+            (Some("v1.30.0"), None, "v1.30.4", Ok(Move::Forward)),
+            (Some("v1.31.0"), Some("v1.30.0"), "v1.31.0", Ok(Move::Nowhere)),
+            (None, Some("v1.30.0"), "v1.31.0", Ok(Move::Forward)),
+            (None, None, "v1.36.0", Ok(Move::Forward)),
+            (None, None, "v1.37.0", Err("v1.37.0 is none that Butler knows: choose a version of v1.30 to v1.36")),
+            (Some("v1.31.999"), Some("v1.30.2"), "v1.30.2", Ok(Move::Back)),
+            (Some("v1.31.999"), Some("v1.30.2"), "v1.31.0", Ok(Move::Back)),
+            (Some("v1.34.0"), None, "v1.30.0", Ok(Move::Back)),
+            // Below what runs, from before that was refused.
+            (Some("v1.30.0"), Some("v1.32.4"), "v1.32.4", Ok(Move::Forward)),
+            (
+                Some("v1.31.999"),
+                Some("v1.30.2"),
+                "v1.30.1",
+                Err("v1.30.2 cannot go back to v1.30.1: Kubernetes has no way down, choose v1.30.2 or newer"),
+            ),
             (
                 Some("v1.30.2"),
                 Some("v1.30.2"),

@@ -12,6 +12,7 @@ use kube::Resource;
 use kube::core::DynamicObject;
 use serde_json::{Map, Value, json};
 
+use super::change::check_known;
 use super::wait::{Goal, Patience, follow};
 use super::{FIELD_MANAGER, count};
 use crate::command::Global;
@@ -121,6 +122,7 @@ impl Create {
 
     /// The TenantCluster that the file and the flags describe; flags win.
     fn document(&self) -> Outcome<Value> {
+        self.version.map_or(Ok(()), check_known)?;
         let mut document = match &self.file {
             Some(file) => read(file)?,
             None => json!({

@@ -1,7 +1,7 @@
 //! `butlerctl cluster get`.
 
 use butler_api::butler::TenantCluster;
-use butler_api::butler::tenant_cluster::{ClusterPhase, PoolStatus, Workers};
+use butler_api::butler::tenant_cluster::{ClusterPhase, PoolStatus, TenantClusterStatus, Workers};
 use butler_api::shared::MachineTemplate;
 use clap::Args;
 use jiff::Timestamp;
@@ -72,6 +72,11 @@ async fn follow(session: &Session, found: &Found) -> Outcome {
     Err(Failure::new(crate::failure::Code::NotFound, format!("{} is gone", found.name)))
 }
 
+/// Whether the version that is wished for is none that it goes to.
+fn is_held(status: &TenantClusterStatus) -> bool {
+    status.blockers.iter().any(|blocker| ["VersionUnknown", "VersionRefused"].contains(&blocker.reason.as_str()))
+}
+
 /// All that people usually want to know of a cluster.
 fn described(cluster: &TenantCluster, now: Timestamp, wide: bool, screen: Screen) -> String {
     let status = cluster.status.clone().unwrap_or_default();
@@ -84,6 +89,7 @@ fn described(cluster: &TenantCluster, now: Timestamp, wide: bool, screen: Screen
     let wanted = cluster.spec.kubernetes_version.clone().or(resolved.kubernetes_version);
     let runs = status.observed_state.as_ref().and_then(|state| state.kubernetes_version.clone());
     let version = match (runs, wanted) {
+        (Some(runs), Some(wanted)) if runs != wanted && is_held(&status) => format!("{runs}, as {wanted} cannot be"),
         (Some(runs), Some(wanted)) if runs != wanted => format!("{runs}, on its way to {wanted}"),
         (runs, wanted) => runs.or(wanted).unwrap_or_default(),
     };

@@ -52,6 +52,21 @@ async fn upgrades_go_one_minor_at_a_time() {
 }
 
 #[tokio::test]
+async fn upgrades_are_taken_back_as_far_as_to_what_runs() {
+    let runs =
+        json!({"phase": "Ready", "observedState": {"kubernetesVersion": "v1.30.0"}, "answeredVersion": "v1.30.0"});
+    let plane = with_cluster(runs).await;
+    let unknown = "v1.37.0 is none that Butler knows: choose a version of v1.30 to v1.36";
+    for command in ["upgrade my-cluster", "plan my-cluster", "create another -n team-a"] {
+        assert_eq!(plane.run(&format!("cluster {command} --version v1.37.0")).await, failed(6, unknown), "{command}");
+    }
+    assert_eq!(plane.done("cluster upgrade my-cluster --version v1.31.999").await, format!("{NAME} upgraded\n"));
+    assert_eq!(plane.done("cluster upgrade my-cluster --version v1.30.0").await, format!("{NAME} back to v1.30.0\n"));
+    let version = plane.clusters("team-a").get("my-cluster").await.unwrap().spec.kubernetes_version;
+    assert_eq!(version.as_deref(), Some("v1.30.0"));
+}
+
+#[tokio::test]
 async fn a_cluster_is_paused_and_resumed() {
     let plane = with_cluster(json!({"phase": "Ready"})).await;
     assert_eq!(plane.done("cluster pause my-cluster").await, format!("{NAME} paused\n"));

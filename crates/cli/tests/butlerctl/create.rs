@@ -122,7 +122,8 @@ async fn numbers_below_zero_are_refused_as_such() {
 async fn a_plan_shows_what_would_change_and_changes_nothing() {
     let plane = Plane::start().await;
     let spec = json!({"workers": {"replicas": 3}, "kubernetesVersion": "v1.30.0"});
-    let before = plane.cluster("team-a", "my-cluster", spec, json!({"phase": "Ready"})).await;
+    let status = json!({"phase": "Ready", "answeredVersion": "v1.30.0"});
+    let before = plane.cluster("team-a", "my-cluster", spec, status).await;
     assert_eq!(
         plane.done("cluster plan my-cluster --workers 5 --version v1.31.0").await,
         "\

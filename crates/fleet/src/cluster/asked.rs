@@ -184,7 +184,7 @@ mod tests {
             ..Resolved::default()
         };
         let default_addons = defaults.iter().map(|name| (*name).to_owned()).collect();
-        let wanted = Wanted { spec, version: "v1.34.4".parse().unwrap(), chosen, default_addons };
+        let wanted = Wanted { spec, version: "v1.34.4".parse().unwrap(), held: None, chosen, default_addons };
         asked(&wanted, Some(("10.0.0.9".into(), 6443))).into_iter().map(|asked| asked.addon).collect()
     }
 
@@ -234,6 +234,7 @@ mod tests {
         let wanted = Wanted {
             spec: serde_json::from_value(spec).unwrap(),
             version: "v1.34.4".parse().unwrap(),
+            held: None,
             chosen: Resolved::default(),
             default_addons: Vec::new(),
         };

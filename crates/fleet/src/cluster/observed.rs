@@ -148,6 +148,20 @@ impl Observed {
         self.control_plane.as_ref().filter(|_| self.has_answered())?.status.as_ref()?.version.as_ref()?.parse().ok()
     }
 
+    /// The newest version that an API server has answered with: there is no way back below it.
+    pub fn answered_version(&self) -> Option<Version> {
+        let known = self.cluster.status.as_ref().and_then(|status| status.answered_version.as_ref());
+        let told = self.control_plane.as_ref().and_then(|plane| plane.status.as_ref()?.answered_version.as_ref());
+        // Machines that carry a control plane have it answer once they are nodes.
+        let carriers = self.machines.iter().filter(|machine| {
+            let is_node = machine.status.as_ref().is_some_and(|status| status.node_ref.is_some());
+            is_node && machine.labels().contains_key(capi::names::labels::CONTROL_PLANE)
+        });
+        let carried = carriers.filter_map(|machine| machine.spec.version.as_ref());
+        let all = carried.chain(known).chain(told).filter_map(|text| text.parse().ok());
+        all.chain(self.running_version()).max()
+    }
+
     /// The oldest version among the worker pools.
     pub fn oldest_worker(&self) -> Option<Version> {
         let version = |deployment: &Arc<MachineDeployment>| version_of(deployment);

@@ -181,7 +181,8 @@ pub fn plan(observed: &Observed) -> Plan {
         plan.blockers.extend(addons.blockers);
     }
     plan.facts.hopeless = health::is_hopeless(observed);
-    plan.facts.changing = is_changing(observed, &plan.remaining);
+    // Nobody who waits for a change is told that a version came that did not.
+    plan.facts.changing = wanted.held.is_some() || is_changing(observed, &plan.remaining);
     plan.wanted = Some(wanted);
     plan
 }

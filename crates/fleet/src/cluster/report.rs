@@ -44,10 +44,12 @@ pub fn report(observed: &Observed, plan: &Plan, done: &Done) -> TenantClusterSta
     let sum = |of: fn(&PoolStatus) -> Option<i32>| pools.iter().map(|pool| of(pool).unwrap_or(0)).sum::<i32>();
     let (ready, desired) = (sum(|pool| pool.ready_replicas), sum(|pool| pool.desired_replicas));
     let verdicts = verdicts(observed, plan, done, phase, &blockers, (ready, desired));
+    blockers.splice(0..0, held(plan).cloned());
     TenantClusterStatus {
         phase: Some(phase),
         observed_generation: observed.cluster.metadata.generation,
         control_plane_endpoint: endpoint(observed).or(before.control_plane_endpoint),
+        answered_version: observed.answered_version().map(|version| version.to_string()),
         worker_nodes_ready: Some(ready),
         worker_nodes_desired: Some(desired),
         workers: pools.iter().find(|pool| pool.name == butler_api::names::DEFAULT_WORKER_POOL).cloned(),
@@ -132,11 +134,15 @@ fn verdicts(
     ];
     let serves = usable && control_plane && workers && has_addons;
     let next = plan.remaining.underway.first().or(plan.remaining.unasked.first());
-    verdicts.push(match next.filter(|_| serves && phase == ClusterPhase::Updating) {
-        Some(next) => {
+    verdicts.push(match (held(plan).filter(|_| serves), next.filter(|_| serves && phase == ClusterPhase::Updating)) {
+        (Some(held), _) => {
+            let message = format!("the cluster serves {version} as before: {}", held.message);
+            Verdict::holds(conditions::READY, "VersionHeld", message)
+        }
+        (None, Some(next)) => {
             Verdict::holds(conditions::READY, "Updating", format!("the cluster serves, and is being changed: {next}"))
         }
-        None => {
+        (None, None) => {
             let without = plan.idle.iter().map(|idle| format!("; {}", idle.message));
             let good = format!("the cluster is what its spec says{}", without.collect::<String>());
             judge(conditions::READY, serves, good, "Pending")
@@ -150,6 +156,11 @@ fn verdicts(
         verdicts.push(Verdict::holds(CONTENTS_REMOVED, "Removed", message));
     }
     verdicts
+}
+
+/// Why the version is another than the one that is wished for.
+fn held(plan: &Plan) -> Option<&Blocker> {
+    plan.wanted.as_ref()?.held.as_ref()
 }
 
 /// What stands in the way of one aspect, where that is known apart from all the others.

@@ -10,15 +10,13 @@ use butler_api::names::{DEFAULT_TENANT_NAMESPACE, SYSTEM_NAMESPACE, labels};
 use butler_api::shared::{
     Blocker, BlockerOwner, ByteSize, CpuCount, MachineTemplate, NameRef, NamespacedRef, NodeOs, OsType,
 };
-use kernel::version::{UpgradeError, Version};
+use kernel::version::{NEWEST, OLDEST, UpgradeError, Version};
 use kube::ResourceExt;
 
 use crate::blockers::blocker;
 
 /// The Kubernetes version of clusters when nobody names one.
 pub const DEFAULT_VERSION: &str = "v1.34.4";
-/// The oldest and the newest minor that control planes are made of.
-const MINORS: std::ops::RangeInclusive<u32> = 30..=36;
 const DEFAULT_WORKERS: i32 = 1;
 
 /// Where defaults come from, the closest first.
@@ -39,6 +37,8 @@ pub struct Wanted {
     pub spec: TenantClusterSpec,
     /// The version.
     pub version: Version,
+    /// Why that is another than the one that is wished for. Nothing else waits for it.
+    pub held: Option<Blocker>,
     /// What was chosen for what the spec leaves out. What was chosen once stays.
     pub chosen: Resolved,
     /// Addons that every cluster of the team gets.
@@ -161,7 +161,9 @@ pub fn resolve(
             }
         },
     };
-    let (Some(version), Some(provider), true) = (version, provider, blockers.is_empty()) else { return Err(blockers) };
+    let (Some((version, held)), Some(provider), true) = (version, provider, blockers.is_empty()) else {
+        return Err(blockers);
+    };
     let mut chosen = pinned(cluster, defaults, sources);
     let mut spec = cluster.spec.clone();
     spec.kubernetes_version = Some(version.to_string());
@@ -176,7 +178,7 @@ pub fn resolve(
     chosen.team = sources.team.map(ResourceExt::name_any);
     chosen.load_balancer_addresses = spec.load_balancer_addresses();
     let default_addons = chosen.default_addons.clone().unwrap_or_default();
-    Ok(Wanted { spec, version, chosen, default_addons })
+    Ok(Wanted { spec, version, held, chosen, default_addons })
 }
 
 impl Wanted {
@@ -205,31 +207,36 @@ fn defaults_of(cluster: &TenantCluster, sources: Sources<'_>) -> ClusterDefaults
     }
 }
 
-fn version(cluster: &TenantCluster, defaults: &ClusterDefaults, sources: Sources<'_>) -> Result<Version, Box<Blocker>> {
-    let chosen = cluster.status.as_ref().and_then(|status| status.resolved.as_ref());
+/// The version, and why it is another than the one that is wished for, if that cannot be: then it stays what has answered.
+fn version(
+    cluster: &TenantCluster,
+    defaults: &ClusterDefaults,
+    sources: Sources<'_>,
+) -> Result<(Version, Option<Blocker>), Box<Blocker>> {
+    let status = cluster.status.as_ref();
+    let chosen = status.and_then(|status| status.resolved.as_ref()?.kubernetes_version.clone());
     let platform = sources.platform.and_then(|platform| platform.spec.default_kubernetes_version.clone());
     let text = (cluster.spec.kubernetes_version.clone())
-        .or_else(|| chosen.and_then(|chosen| chosen.kubernetes_version.clone()))
+        .or(chosen)
         .or_else(|| defaults.kubernetes_version.clone())
         .or(platform)
         .unwrap_or_else(|| DEFAULT_VERSION.to_owned());
-    let unknown = |message: String| {
-        let remedy = format!("set spec.kubernetesVersion to one of v1.{} to v1.{}", MINORS.start(), MINORS.end());
-        Box::new(blocker("VersionUnknown", message, BlockerOwner::User, remedy))
+    let answered: Option<Version> = status.and_then(|status| status.answered_version.as_ref()?.parse().ok());
+    let (reason, message) = match (text.parse::<Version>(), answered) {
+        (Err(error), _) => ("VersionUnknown", error.to_string()),
+        (Ok(version), _) if !version.is_supported() => {
+            ("VersionUnknown", format!("Kubernetes {version} is none that Butler makes control planes of"))
+        }
+        (Ok(version), Some(answered)) if version < answered => {
+            ("VersionRefused", UpgradeError::Downgrade { from: answered, to: version }.to_string())
+        }
+        (Ok(version), _) => return Ok((version, None)),
     };
-    let version: Version = text.parse().map_err(|error| unknown(format!("{error}")))?;
-    if version.major != 1 || !MINORS.contains(&version.minor) {
-        return Err(unknown(format!("Kubernetes {version} is none that Butler makes control planes of")));
+    let refused = |remedy: String| blocker(reason, message, BlockerOwner::User, remedy);
+    match answered {
+        Some(answered) => Ok((answered, Some(refused(format!("set spec.kubernetesVersion to {answered}"))))),
+        None => Err(Box::new(refused(format!("set spec.kubernetesVersion to one of {OLDEST} to {NEWEST}")))),
     }
-    // The schema compares with what was written before; a version that was never written is compared here.
-    let chosen = chosen.and_then(|chosen| chosen.kubernetes_version.as_ref()?.parse::<Version>().ok());
-    if let Some(Err(refused)) = chosen.map(|chosen| chosen.upgrade_to(version))
-        && matches!(refused, UpgradeError::Downgrade { .. } | UpgradeError::OtherMajor { .. })
-    {
-        let remedy = "set spec.kubernetesVersion to the version that runs, or a newer one";
-        return Err(Box::new(blocker("VersionRefused", refused.to_string(), BlockerOwner::User, remedy)));
-    }
-    Ok(version)
 }
 
 /// A cluster belongs to the team in whose namespace it is; only where teams have none is the reference believed.
@@ -452,6 +459,38 @@ mod tests {
             let blockers = resolve(&cluster(spec), sources, provider).unwrap_err();
             assert_eq!(blockers.iter().map(|b| b.reason.as_str()).collect::<Vec<_>>(), reasons);
             assert!(blockers.iter().all(|b| b.remedy.is_some() && b.owner.is_some()));
+        }
+    }
+
+    #[test]
+    fn a_version_that_cannot_be_is_held_at_what_has_answered() {
+        let local = provider(json!({"provider": "local"}));
+        for (wished, answered, expected) in [
+            (Some("v1.35.4"), Some("v1.34.4"), Ok(("v1.35.4", None))),
+            (Some("v1.34.4"), Some("v1.34.4"), Ok(("v1.34.4", None))),
+            (Some("v1.32.0"), None, Ok(("v1.32.0", None))),
+            (None, Some("v1.34.4"), Ok(("v1.35.0", None))),
+            (Some("v1.32.0"), Some("v1.34.4"), Ok(("v1.34.4", Some("VersionRefused")))),
+            (Some("v1.37.0"), Some("v1.34.4"), Ok(("v1.34.4", Some("VersionUnknown")))),
+            (Some("v1.29.0"), Some("v1.34.4"), Ok(("v1.34.4", Some("VersionUnknown")))),
+            (Some("v1.37.0"), None, Err("set spec.kubernetesVersion to one of v1.30 to v1.36")),
+        ] {
+            let mut cluster = cluster(json!({"providerConfigRef": {"name": "here"}, "kubernetesVersion": wished}));
+            let status = cluster.status.get_or_insert_default();
+            status.answered_version = answered.map(str::to_owned);
+            // What was chosen last is no reason to refuse anything.
+            status.resolved = Some(Resolved { kubernetes_version: Some("v1.35.0".into()), ..Resolved::default() });
+            match (resolve(&cluster, Sources::default(), Some(&local)), expected) {
+                (Ok(wanted), Ok((version, held))) => {
+                    let reason = wanted.held.as_ref().map(|blocker| blocker.reason.as_str());
+                    assert_eq!((wanted.version.to_string().as_str(), reason), (version, held), "{wished:?}");
+                    let remedy = wanted.held.and_then(|blocker| blocker.remedy);
+                    let way_out = "set spec.kubernetesVersion to v1.34.4";
+                    assert!(remedy.is_none_or(|remedy| remedy == way_out), "{wished:?}");
+                }
+                (Err(blockers), Err(remedy)) => assert_eq!(blockers[0].remedy.as_deref(), Some(remedy)),
+                (found, _) => panic!("{wished:?}: {found:?}"),
+            }
         }
     }
 

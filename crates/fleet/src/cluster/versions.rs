@@ -8,12 +8,13 @@ use crate::names;
 /// How many minors a kubelet may be behind its API server.
 const SKEW: u32 = 3;
 
-/// The version the control plane is to run now: the wanted one, or, on a longer way, the next minor.
+/// The version the control plane is to run now: the wanted one, or, on a longer way, the next minor. A wish that was taken back is
+/// followed as far as nobody has answered with a newer version.
 pub(crate) fn control_plane(observed: &Observed, wanted: Version) -> Version {
     let asked = observed.control_plane.as_ref().and_then(|plane| plane.spec.kubernetes_version().parse().ok());
     let Some(asked): Option<Version> = asked else { return wanted };
     if wanted <= asked {
-        return asked;
+        return observed.answered_version().map_or(wanted, |answered| answered.max(wanted));
     }
     let next =
         if wanted.minor > asked.minor + 1 { Version { minor: asked.minor + 1, patch: 0, ..asked } } else { wanted };
@@ -34,6 +35,10 @@ pub(crate) fn pool(observed: &Observed, control_plane: Version, pool: &str, earl
     let Some(own) = deployment(pool).and_then(|own| version_of(own)) else {
         return observed.running_version().unwrap_or(control_plane);
     };
+    // One that was asked for in a version that was taken back meanwhile.
+    if own > control_plane {
+        return observed.running_version().unwrap_or(control_plane);
+    }
     let reached = observed.running_version() == Some(control_plane) && observed.is_control_plane_ready();
     let done = |pool: &String| {
         deployment(pool).is_some_and(|other| is_settled(other) && version_of(other) >= Some(control_plane))
@@ -103,6 +108,18 @@ mod tests {
         }
     }
 
+    /// The same with a machine that carries the control plane and has become a node.
+    fn with_carrier(mut observed: Observed, version: &str) -> Observed {
+        let machine = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine",
+            "metadata": {"name": "m", "labels": {"cluster.x-k8s.io/control-plane": ""}},
+            "spec": {"clusterName": "c", "version": version, "infrastructureRef": {}},
+            "status": {"nodeRef": {"name": "m"}},
+        });
+        observed.machines.push(Arc::new(serde_json::from_value(machine).unwrap()));
+        observed
+    }
+
     #[test]
     fn control_planes_skip_no_minor_and_leave_no_worker_behind() {
         let hosted = |asked, running, workers| observed(asked, running, workers, false);
@@ -112,6 +129,13 @@ mod tests {
             (hosted("v1.34.4", "v1.34.4", "v1.34.4"), "v1.36.1", "v1.35.0"),
             (hosted("v1.34.4", "v1.33.0", "v1.33.0"), "v1.36.1", "v1.34.4"),
             (hosted("v1.34.4", "v1.34.4", "v1.34.4"), "v1.33.9", "v1.34.4"),
+            // Taken back, as far as nobody has answered with it.
+            (hosted("v1.35.999", "v1.34.4", "v1.34.4"), "v1.34.4", "v1.34.4"),
+            (hosted("v1.35.999", "v1.34.4", "v1.34.4"), "v1.35.4", "v1.35.4"),
+            (hosted("v1.36.1", "v1.35.0", "v1.34.4"), "v1.34.4", "v1.35.0"),
+            (standalone("v1.35.999", "v1.34.4"), "v1.34.4", "v1.34.4"),
+            (with_carrier(standalone("v1.35.4", "v1.34.4"), "v1.35.4"), "v1.34.4", "v1.35.4"),
+            (with_carrier(standalone("v1.35.4", "v1.34.4"), "v1.34.4"), "v1.34.4", "v1.34.4"),
             // Asked for before the last wish is fulfilled: Steward passes what is between, machines do not.
             (hosted("v1.35.4", "v1.34.4", "v1.34.4"), "v1.36.1", "v1.36.1"),
             (standalone("v1.35.4", "v1.34.4"), "v1.36.1", "v1.35.4"),
@@ -141,9 +165,13 @@ mod tests {
 
     #[test]
     fn workers_wait_for_the_control_plane() {
-        for (asked, running, expected) in
-            [("v1.36.1", "v1.34.4", "v1.34.4"), ("v1.36.1", "v1.35.4", "v1.34.4"), ("v1.36.1", "v1.36.1", "v1.36.1")]
-        {
+        for (asked, running, expected) in [
+            ("v1.36.1", "v1.34.4", "v1.34.4"),
+            ("v1.36.1", "v1.35.4", "v1.34.4"),
+            ("v1.36.1", "v1.36.1", "v1.36.1"),
+            // The pool was begun in a version that was taken back.
+            ("v1.33.0", "v1.33.0", "v1.33.0"),
+        ] {
             let mut observed = observed(asked, running, "v1.34.4", false);
             let cluster: Value = json!({
                 "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster", "metadata": {"name": "c"}, "spec": {},

@@ -190,6 +190,7 @@ pub fn report(observed: &Observed, plan: &Plan) -> StewardControlPlaneStatus {
         ready,
         initialization: Some(Initialization { control_plane_initialized: Some(initialized) }),
         version: version.or(before.version),
+        answered_version: tenant.and_then(|status| status.answered_version.clone()).or(before.answered_version),
         replicas: pods.replicas,
         ready_replicas: pods.ready_replicas,
         available_replicas: pods.available_replicas,

@@ -1,20 +1,20 @@
 //! Why a tenant cannot be described.
 
-use kernel::version::Version;
+use kernel::version::{MinorVersion, Version};
 use runtime::{Failure, Retry};
 
 /// Why a tenant cannot be described.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A version nobody here knows.
-    #[error("Kubernetes {version} is not known: choose one of v1.{oldest} to v1.{newest}")]
+    #[error("Kubernetes {version} is not known: choose one of {oldest} to {newest}")]
     UnknownRelease {
         /// The version asked for.
         version: Version,
         /// The oldest minor that is known.
-        oldest: u32,
+        oldest: MinorVersion,
         /// The newest minor that is known.
-        newest: u32,
+        newest: MinorVersion,
     },
     /// A change of the kubelet configuration that cannot be made.
     #[error("kubelet.configurationJSONPatches[{index}] ({op} {path}): {reason}")]

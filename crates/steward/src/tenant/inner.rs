@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use butler_api::shared::ServiceType;
 use ipnet::IpNet;
+use kernel::version::Version;
 
 use super::observed::Observed;
 use super::plan::Plan;
@@ -11,11 +12,15 @@ use crate::credentials::Roots;
 use crate::{inside, workload};
 
 /// What belongs into the tenant, or why it cannot be said.
-pub(super) fn tenant(observed: &Observed, plan: &Plan, roots: &Roots) -> Result<inside::Tenant, String> {
+pub(super) fn tenant(
+    observed: &Observed,
+    plan: &Plan,
+    roots: &Roots,
+    version: Version,
+) -> Result<inside::Tenant, String> {
     let spec = &observed.tenant.spec;
     let profile = &spec.network_profile;
-    let missing = || "the version or the address is not known".to_owned();
-    let endpoint = plan.endpoint.as_ref().ok_or_else(missing)?;
+    let endpoint = plan.endpoint.as_ref().ok_or_else(|| "the address is not known".to_owned())?;
     let service_cidrs = networks(profile.service_cidrs.as_deref(), &profile.service_cidr, "serviceCidr")?;
     let dns_addresses = match profile.dns_service_ips.as_slice() {
         [] => service_cidrs.iter().filter_map(inside::default_dns_address).collect(),
@@ -30,7 +35,7 @@ pub(super) fn tenant(observed: &Observed, plan: &Plan, roots: &Roots) -> Result<
     let registry = settings.and_then(|settings| settings.registry.clone());
     Ok(inside::Tenant {
         name: observed.name().to_owned(),
-        version: plan.way.ok_or_else(missing)?.now,
+        version,
         endpoint_host: endpoint.host.clone(),
         endpoint_port: u16::try_from(endpoint.port).map_err(|_| format!("port {} is none", endpoint.port))?,
         cluster_domain: profile.cluster_domain.clone(),

@@ -19,7 +19,7 @@ use super::endpoint::{Endpoint, endpoint};
 use super::joining::plan_joining;
 use super::leaves::{admin_secret, leaves};
 use super::observed::{Observed, Store};
-use super::versions::Way;
+use super::versions::{self, Way};
 use super::{deletion, inner, joining, overrides, report, support, taken};
 use crate::credentials::{Issuer, Leaf, LeafState, Root, RootState, Roots, content_digest};
 use crate::inside;
@@ -132,6 +132,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// What stands in the way of more.
     pub blockers: Vec<Blocker>,
+    /// Why it goes on with another version than the one that is wished for. Nothing else waits for that.
+    pub held: Option<Blocker>,
     /// When something falls due by itself.
     pub next: Option<Timestamp>,
     /// From which version to which it goes, once that is clear.
@@ -178,15 +180,20 @@ pub fn plan(observed: &Observed) -> Plan {
     if let Some(blocker) = taken::blocker(observed.namespace(), &observed.taken) {
         return plan.wait_for(blocker);
     }
-    let way = match support::check(observed) {
-        Ok(way) => way,
-        Err(blockers) => return Plan { blockers, ..plan },
+    let mut blockers = support::check(observed);
+    let (way, held) = match versions::choose(observed) {
+        Ok(chosen) if blockers.is_empty() => chosen,
+        Ok((_, held)) => return Plan { held, blockers, ..plan },
+        Err(blocker) => {
+            blockers.push(*blocker);
+            return Plan { blockers, ..plan };
+        }
     };
     let Some(owner) = observed.tenant.controller_owner_ref(&()) else { return plan };
     let (namespace, name) = (observed.namespace(), observed.name());
 
     let service = workload::service(namespace, name, &owner, &observed.tenant.spec);
-    let mut plan = Plan { way: Some(way), ..plan.then(Step::Service(Box::new(service))) };
+    let mut plan = Plan { way: Some(way), held, ..plan.then(Step::Service(Box::new(service))) };
     if matches!(observed.store, Store::Own) {
         plan = plan
             .then(Step::Service(Box::new(workload::etcd_peer_service(namespace, name, &owner))))
@@ -228,8 +235,10 @@ pub fn plan(observed: &Observed) -> Plan {
     if let Err(error) = plan_workload(observed, &wanted, &mut plan) {
         return plan.wait_for(support::unrenderable(&error));
     }
-    if plan.rolled_out && observed.available() > 0 {
-        plan_inside(observed, &roots, &mut plan);
+    // Until all API servers are of another version, what is inside is of the one they were of last.
+    let inside = if plan.rolled_out { Some(way.now) } else { way.from.filter(|from| *from != way.now) };
+    if let Some(version) = inside.filter(|_| observed.available() > 0) {
+        plan_inside(observed, &roots, version, &mut plan);
     }
     plan_route(observed, &owner, &mut plan);
     plan
@@ -371,13 +380,13 @@ fn plan_workload(observed: &Observed, wanted: &Wanted<'_>, plan: &mut Plan) -> R
         None if observed.budget.is_some() => plan.steps.push(Step::DropBudget),
         None => {}
     }
-    plan.blockers.extend(support::pods_trouble(observed));
+    plan.blockers.extend(support::pods_trouble(observed, plan.way));
     Ok(())
 }
 
-/// What belongs into the tenant, once all its API servers are of the version that is to run now.
-fn plan_inside(observed: &Observed, roots: &Roots, plan: &mut Plan) {
-    let wanted = inner::tenant(observed, plan, roots);
+/// What belongs into the tenant while its API servers are of this version.
+fn plan_inside(observed: &Observed, roots: &Roots, version: Version, plan: &mut Plan) {
+    let wanted = inner::tenant(observed, plan, roots, version);
     let digest = wanted
         .as_ref()
         .map_err(ToString::to_string)
@@ -407,11 +416,6 @@ fn mounted(observed: &Observed) -> BTreeMap<String, String> {
     let is_mounted = |name: &String| !unmounted.contains(name) && !name.ends_with("-rescue");
     let of_pods = observed.secrets.iter().filter(|(name, _)| is_mounted(name));
     of_pods.map(|(name, secret)| (name.clone(), content_digest(secret))).collect()
-}
-
-/// The version, if it can be read.
-pub(super) fn version(observed: &Observed) -> Option<Version> {
-    observed.tenant.spec.kubernetes.version.parse().ok()
 }
 
 /// A blocker on which nobody but Butler works.

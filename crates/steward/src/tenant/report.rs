@@ -15,7 +15,7 @@ use runtime::{Verdict, blockers_since, conditions_since};
 
 use super::observed::{Observed, Store};
 use super::plan::{Plan, Step};
-use super::support::installed;
+use super::versions::{answered, installed};
 use super::{inner, overrides};
 use crate::credentials::{CONTENT, NOT_AFTER, Root};
 use crate::inside;
@@ -24,6 +24,8 @@ use crate::names;
 /// Condition: something is being rolled out.
 pub(super) const PROGRESSING: &str = "Progressing";
 const UPGRADING: &str = "Upgrading";
+/// It serves, though not the version that is wished for.
+const VERSION_HELD: &str = "VersionHeld";
 /// Nothing is wrong: it has no pods because somebody wants it so.
 pub(crate) const ASLEEP: &str = "Asleep";
 
@@ -57,13 +59,17 @@ pub fn report(observed: &Observed, plan: &Plan, done: &Done) -> TenantControlPla
     let mut blockers = plan.blockers.clone();
     blockers.extend(done.blockers.iter().cloned());
     let verdicts = verdicts(observed, plan, state, &blockers);
+    blockers.splice(0..0, plan.held.clone());
+    let resources = resources(observed, plan, done, state);
+    let installed = resources.version.as_ref().and_then(|report| report.version.as_ref()?.parse().ok());
     TenantControlPlaneStatus {
         observed_generation: generation,
         control_plane_endpoint: plan.endpoint.as_ref().map(ToString::to_string).or(before.control_plane_endpoint),
+        answered_version: answered(observed).max(installed).map(|version: Version| version.to_string()),
         storage: storage(observed, done, before.storage),
         certificates: Some(certificates(observed)),
         kubeconfig: Some(kubeconfigs(observed)),
-        kubernetes_resources: Some(resources(observed, plan, done, state)),
+        kubernetes_resources: Some(resources),
         kubeadmconfig: match &done.configured {
             Some(applied) => Some(ConfigMapReport {
                 configmap_name: Some("kubeadm-config".to_owned()),
@@ -110,7 +116,6 @@ fn state(observed: &Observed, plan: &Plan) -> ControlPlaneState {
             None => ControlPlaneState::Provisioning,
         };
     }
-    // A version that was refused is not on its way.
     let rolls = plan.steps.iter().any(|step| matches!(step, Step::Deployment(_)));
     let is_on_its_way = |running: Version| {
         let way = plan.way.filter(|_| rolls);
@@ -160,9 +165,12 @@ fn verdicts(observed: &Observed, plan: &Plan, state: ControlPlaneState, blockers
         }
         false => [
             judge("Available", available, "PodsReady", "at least one API server answers", "no API server answers yet"),
-            match upgrade.filter(|_| blockers.is_empty()) {
-                Some(way) => Verdict::fails("Ready", UPGRADING, format!("it serves, and goes {way}")),
-                None => judge("Ready", state == ControlPlaneState::Ready, "Ready", "it serves", "it is being made"),
+            match (upgrade.filter(|_| blockers.is_empty()), &plan.held, state == ControlPlaneState::Ready) {
+                (Some(way), ..) => Verdict::fails("Ready", UPGRADING, format!("it serves, and goes {way}")),
+                (None, Some(held), true) => {
+                    Verdict::holds("Ready", VERSION_HELD, format!("it serves as before: {}", held.message))
+                }
+                (None, _, is_ready) => judge("Ready", is_ready, "Ready", "it serves", "it is being made"),
             },
         ],
     });

@@ -1,17 +1,19 @@
 //! What stands in the way of a control plane, each with who can do what about it.
 
+use std::sync::Arc;
+
 use butler_api::shared::{Blocker, BlockerOwner};
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
-use kernel::version::Version;
+use kernel::version::{NEWEST, OLDEST, UpgradeError, Version};
 
 use super::observed::Observed;
-use super::plan::{butler, version};
-use super::versions::{Way, way};
+use super::plan::butler;
+use super::versions::Way;
 use crate::credentials::Root;
 use crate::inside;
 use crate::names;
 use crate::store::StoreError;
-use crate::workload::programs::{CONTROLLER_MANAGER_PORT, SCHEDULER_PORT, SUPPORTED, is_supported};
+use crate::workload::programs::{CONTROLLER_MANAGER_PORT, SCHEDULER_PORT};
 use crate::workload::{KONNECTIVITY_PORTS, RenderError, agent_port, published};
 
 /// Steward was told to keep off.
@@ -55,37 +57,31 @@ pub(super) fn waiting(reason: &str, message: &str) -> Blocker {
     butler(reason, message.to_owned())
 }
 
-/// Checks the wishes that no schema can refuse; gives the way to the version.
-pub(super) fn check(observed: &Observed) -> Result<Way, Vec<Blocker>> {
-    let spec = &observed.tenant.spec;
+/// Checks the wishes that no schema can refuse.
+pub(super) fn check(observed: &Observed) -> Vec<Blocker> {
     let mut blockers = unsupported(observed);
     blockers.extend(unpublishable(observed));
-    let Some(wanted) = version(observed) else {
-        let message = format!("spec.kubernetes.version {} is no version", spec.kubernetes.version);
-        return Err(vec![blocker("VersionUnknown", message, BlockerOwner::User, "write it as v1.34.4")]);
-    };
-    if !is_supported(wanted) {
-        let (oldest, newest) = (SUPPORTED.start(), SUPPORTED.end());
-        let remedy = format!("choose a version from v1.{oldest} to v1.{newest}");
-        let message = format!("Kubernetes {wanted} is not supported");
-        blockers.push(blocker("VersionUnsupported", message, BlockerOwner::User, &remedy));
-    }
     blockers.extend(ports_taken(observed));
-    match way(observed, wanted) {
-        Ok(way) if blockers.is_empty() => Ok(way),
-        Ok(_) => Err(blockers),
-        Err(error) => {
-            let remedy = "set spec.kubernetes.version to what is installed, or to something newer of the same major";
-            blockers.push(blocker("UpgradeRefused", error.to_string(), BlockerOwner::User, remedy));
-            Err(blockers)
-        }
-    }
+    blockers
 }
 
-/// The version that answered last.
-pub(super) fn installed(observed: &Observed) -> Option<Version> {
-    let status = observed.tenant.status.as_ref()?;
-    status.kubernetes_resources.as_ref()?.version.as_ref()?.version.as_ref()?.parse().ok()
+/// The version is none that can be run.
+pub(super) fn version_unusable(text: &str, answered: Option<Version>) -> Blocker {
+    let (reason, message) = match text.parse::<Version>() {
+        Ok(version) => ("VersionUnsupported", format!("Kubernetes {version} is not supported")),
+        Err(error) => ("VersionUnknown", error.to_string()),
+    };
+    let remedy = match answered {
+        Some(answered) => format!("set the version back to {answered}"),
+        None => format!("set the version to one of {OLDEST} to {NEWEST}"),
+    };
+    blocker(reason, message, BlockerOwner::User, &remedy)
+}
+
+/// The version is one to which there is no way.
+pub(super) fn version_refused(error: &UpgradeError, answered: Version) -> Blocker {
+    let remedy = format!("set the version to {answered}");
+    blocker("UpgradeRefused", error.to_string(), BlockerOwner::User, &remedy)
 }
 
 /// Wishes that the API can express and Steward cannot fulfil: said, not ignored.
@@ -233,17 +229,22 @@ pub(super) fn store_key_useless(store: &str, why: &str) -> Blocker {
 }
 
 /// Why pods are not ready, from what the pods themselves say.
-pub(super) fn pods_trouble(observed: &Observed) -> Option<Blocker> {
+pub(super) fn pods_trouble(observed: &Observed, way: Option<Way>) -> Option<Blocker> {
     let spec = &observed.tenant.spec.control_plane.deployment;
     let deployment = observed.deployment.as_ref()?;
     let status = deployment.status.clone().unwrap_or_default();
     let updated = status.updated_replicas.unwrap_or(0);
     let is_current = status.observed_generation == deployment.metadata.generation;
-    let is_done = is_current && updated >= spec.replicas && status.available_replicas.unwrap_or(0) >= spec.replicas;
-    if spec.replicas == 0 || is_done {
+    let serves = is_current && updated >= spec.replicas && status.available_replicas.unwrap_or(0) >= spec.replicas;
+    // Those that serve may be of before, beside new ones that do not start.
+    if spec.replicas == 0 || (serves && status.replicas.unwrap_or(0) <= spec.replicas) {
         return None;
     }
-    let evidence: Vec<String> = observed.pods.iter().flat_map(|pod| troubles(pod)).collect();
+    let stays = |pod: &&Arc<Pod>| pod.metadata.deletion_timestamp.is_none();
+    let evidence: Vec<String> = observed.pods.iter().filter(stays).flat_map(|pod| troubles(pod)).collect();
+    if evidence.is_empty() && serves {
+        return None;
+    }
     if evidence.is_empty() {
         let wanted = spec.replicas;
         let (ready, available) = (status.ready_replicas.unwrap_or(0), status.available_replicas.unwrap_or(0));
@@ -255,12 +256,13 @@ pub(super) fn pods_trouble(observed: &Observed) -> Option<Blocker> {
         };
         return Some(butler("PodsStarting", message));
     }
-    let mut blocker = blocker(
-        "PodsFailing",
-        "pods of the control plane do not start".to_owned(),
-        BlockerOwner::PlatformAdmin,
-        "see the evidence, and `kubectl describe pod` and `kubectl logs` of the pods named there",
-    );
+    let mut remedy =
+        "see the evidence, and `kubectl describe pod` and `kubectl logs` of the pods named there".to_owned();
+    if let Some(before) = way.and_then(Way::may_return_to) {
+        remedy += &format!("; or set the version back to {before}, which goes on meanwhile");
+    }
+    let message = "pods of the control plane do not start".to_owned();
+    let mut blocker = blocker("PodsFailing", message, BlockerOwner::PlatformAdmin, &remedy);
     blocker.evidence = evidence.into_iter().take(8).collect();
     Some(blocker)
 }

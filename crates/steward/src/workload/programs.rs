@@ -1,7 +1,5 @@
 //! kube-apiserver, kube-controller-manager and kube-scheduler: what each is told.
 
-use kernel::version::Version;
-
 use super::flags::Flags;
 use super::konnectivity::SELECTOR_FILE;
 use super::{Wanted, agent_port};
@@ -11,9 +9,6 @@ pub const PKI: &str = "/etc/kubernetes/pki";
 /// Where the kubeconfigs are mounted.
 pub const CONF: &str = "/etc/kubernetes/conf";
 
-/// The oldest and the newest minor that Steward knows the flags of.
-pub const SUPPORTED: std::ops::RangeInclusive<u32> = 30..=36;
-
 /// The port of kube-controller-manager's health.
 pub const CONTROLLER_MANAGER_PORT: i32 = 10257;
 /// The port of kube-scheduler's health.
@@ -21,11 +16,6 @@ pub const SCHEDULER_PORT: i32 = 10259;
 
 /// How long an API server that is told to stop goes on answering, for load balancers to look elsewhere.
 pub const SHUTDOWN_DELAY_SECONDS: i64 = 5;
-
-/// Whether Steward knows a version.
-pub fn is_supported(version: Version) -> bool {
-    version.major == 1 && SUPPORTED.contains(&version.minor)
-}
 
 /// Arguments of kube-apiserver.
 pub fn api_server(wanted: &Wanted<'_>) -> Flags {

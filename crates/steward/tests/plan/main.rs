@@ -5,6 +5,7 @@
 mod konnectivity;
 mod overrides;
 mod publishing;
+mod versions;
 mod world;
 
 use std::sync::Arc;
@@ -103,71 +104,6 @@ fn a_damaged_authority_is_said_and_kept() {
     world.settle();
     assert_eq!(world.reasons(), ["AuthorityDamaged"]);
     assert_eq!(world.key_of(Root::FrontProxyCa), b"?");
-}
-
-#[test]
-fn versions_move_one_minor_at_a_time() {
-    let mut world = World::new(plain());
-    world.make_ready();
-    for (version, reason) in
-        [("v2.0.0", "VersionUnsupported"), ("v1.33.1", "UpgradeRefused"), ("v1.99.0", "VersionUnsupported")]
-    {
-        world.spec(|tenant| tenant.spec.kubernetes.version = version.into());
-        world.settle();
-        assert_eq!(world.reasons()[0], reason, "{version}");
-        assert_eq!(world.state(), ControlPlaneState::Ready, "the old one goes on");
-    }
-    world.spec(|tenant| tenant.spec.kubernetes.version = "v1.35.4".into());
-    world.settle();
-    assert_eq!(world.state(), ControlPlaneState::Upgrading);
-    world.cluster_works();
-    world.settle();
-    assert_eq!(world.state(), ControlPlaneState::Ready);
-    assert_eq!(world.installed().as_deref(), Some("v1.35.4"));
-}
-
-#[test]
-fn who_asks_for_more_before_the_first_is_there_gets_it_step_by_step() {
-    // What was asked for before, what does not start in its pods, and by which version the minor is passed.
-    for (begun, fails, passed) in [
-        (Some("v1.35.4"), None, "v1.35.4"),
-        (None, None, "v1.35.0"),
-        (Some("v1.35.999"), Some(("kube-apiserver", "ErrImagePull")), "v1.35.0"),
-        (Some("v1.35.999"), Some(("kube-scheduler", "ImagePullBackOff")), "v1.35.0"),
-        (Some("v1.35.999"), Some(("kube-controller-manager", "InvalidImageName")), "v1.35.0"),
-        // Another version would fare no better.
-        (Some("v1.35.4"), Some(("kube-apiserver", "CrashLoopBackOff")), "v1.35.4"),
-        (Some("v1.35.4"), Some(("kube-apiserver", "CreateContainerConfigError")), "v1.35.4"),
-        (Some("v1.35.4"), Some(("konnectivity-server", "ErrImagePull")), "v1.35.4"),
-    ] {
-        let mut world = World::new(plain());
-        world.make_ready();
-        if let Some(begun) = begun {
-            world.spec(|tenant| tenant.spec.kubernetes.version = begun.into());
-            world.settle();
-            if let Some((container, reason)) = fails {
-                world.fail(container, reason);
-            }
-        }
-        world.spec(|tenant| tenant.spec.kubernetes.version = "v1.36.1".into());
-        world.settle();
-        let way = format!("Kubernetes goes from v1.34.4 over {passed} to v1.36.1");
-        let seen = |world: &World| (world.state(), world.image(), world.installed(), world.told("Progressing"));
-        let expected = |image: &str, installed: &str, told: &str| {
-            let image = format!("registry.k8s.io/kube-apiserver:{image}");
-            (ControlPlaneState::Upgrading, image, Some(installed.to_owned()), ("Upgrading".to_owned(), told.to_owned()))
-        };
-        assert_eq!(seen(&world), expected(passed, "v1.34.4", &way));
-        assert_eq!(world.told("Ready").0, if fails.is_some() { "PodsFailing" } else { "PodsStarting" });
-        world.cluster_works();
-        world.settle();
-        let way = format!("Kubernetes goes from {passed} to v1.36.1");
-        assert_eq!(seen(&world), expected("v1.36.1", passed, &way));
-        world.cluster_works();
-        world.settle();
-        assert_eq!((world.state(), world.installed().as_deref()), (ControlPlaneState::Ready, Some("v1.36.1")));
-        assert_eq!(world.reasons(), Vec::<String>::new());
-    }
 }
 
 #[test]

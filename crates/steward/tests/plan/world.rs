@@ -318,6 +318,18 @@ impl World {
         self.observed.pods.push(Arc::new(serde_json::from_value(pod).unwrap()));
     }
 
+    /// The API server of one pod of the newest template answers.
+    pub(crate) fn answer(&mut self) {
+        let pod = json!({
+            "metadata": {"name": "demo-new"},
+            "spec": {"containers": [{"name": "kube-apiserver", "image": self.image()}]},
+            "status": {"containerStatuses": [
+                {"name": "kube-apiserver", "ready": true, "restartCount": 0, "image": "", "imageID": ""},
+            ]},
+        });
+        self.observed.pods.push(Arc::new(serde_json::from_value(pod).unwrap()));
+    }
+
     pub(crate) fn reasons(&self) -> Vec<String> {
         let status = self.observed.tenant.status.as_ref().unwrap();
         status.blockers.iter().map(|blocker| blocker.reason.clone()).collect()

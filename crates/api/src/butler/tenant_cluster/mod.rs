@@ -86,8 +86,9 @@ pub const MAX_NAME: usize = 40;
 )]
 #[schemars(extend("x-kubernetes-validations" = spec_rules()))]
 pub struct TenantClusterSpec {
-    /// Kubernetes version, as vX.Y.Z. The team's or the platform's default when left out. It only moves forward, one minor at a time.
-    #[schemars(length(max = 16), extend("x-kubernetes-validations" = rules::upgradable_version("kubernetesVersion")))]
+    /// Kubernetes version, as vX.Y.Z. The team's or the platform's default when left out. It moves forward, one minor at a time, and
+    /// back as far as to what runs.
+    #[schemars(length(max = 16), extend("x-kubernetes-validations" = rules::known_version("kubernetesVersion")))]
     pub kubernetes_version: Option<String>,
     /// The control plane: hosted as pods in the management cluster, or on machines of its own.
     #[serde(default)]
@@ -129,7 +130,7 @@ pub struct TenantClusterSpec {
 
 /// Rules on the whole object.
 pub(crate) fn root_rules() -> rules::Rules {
-    rules::dns_label_name("TenantCluster", MAX_NAME)
+    rules::all([rules::dns_label_name("TenantCluster", MAX_NAME), rules::version_moves("spec.kubernetesVersion")])
 }
 
 fn spec_rules() -> rules::Rules {

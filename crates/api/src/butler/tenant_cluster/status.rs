@@ -71,6 +71,9 @@ pub struct TenantClusterStatus {
     pub observed_generation: Option<i64>,
     /// Address of the API server, as host:port.
     pub control_plane_endpoint: Option<String>,
+    /// Newest Kubernetes version that an API server of it has answered with. The spec cannot go back below it.
+    #[schemars(length(max = 16))]
+    pub answered_version: Option<String>,
     /// Worker nodes of all pools that are Ready.
     pub worker_nodes_ready: Option<i32>,
     /// Worker nodes of all pools that are wanted.

@@ -12,8 +12,8 @@ use crate::{rules, string_enum::string_enum};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Kubernetes {
-    /// Version, as vX.Y.Z. It only moves forward, one minor at a time.
-    #[schemars(length(max = 16), extend("x-kubernetes-validations" = rules::upgradable_version("kubernetes.version")))]
+    /// Version, as vX.Y.Z. It moves forward, one minor at a time, and back as far as to what runs.
+    #[schemars(length(max = 16), extend("x-kubernetes-validations" = rules::known_version("kubernetes.version")))]
     pub version: String,
     /// Settings of the nodes' kubelets.
     #[serde(default)]

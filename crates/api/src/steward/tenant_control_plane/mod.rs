@@ -122,9 +122,9 @@ pub struct TenantControlPlaneSpec {
     pub addons: ControlPlaneAddons,
 }
 
-/// Rules on the whole object: the name becomes that of a Service.
+/// Rules on the whole object: the name becomes that of a Service, and the version is compared with what runs.
 pub(crate) fn root_rules() -> rules::Rules {
-    rules::dns_label_name("TenantControlPlane", 52)
+    rules::all([rules::dns_label_name("TenantControlPlane", 52), rules::version_moves("spec.kubernetes.version")])
 }
 
 /// Another store for one resource.

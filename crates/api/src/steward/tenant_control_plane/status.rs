@@ -46,6 +46,9 @@ pub struct TenantControlPlaneStatus {
     pub observed_generation: Option<i64>,
     /// Address of the API server, as host:port.
     pub control_plane_endpoint: Option<String>,
+    /// Newest Kubernetes version that an API server of it has answered with. The spec cannot go back below it.
+    #[schemars(length(max = 16))]
+    pub answered_version: Option<String>,
     /// Where its data lives.
     pub storage: Option<StorageReport>,
     /// Its certificates.
@@ -227,7 +230,7 @@ pub struct RouteReport {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionReport {
-    /// Version that answers.
+    /// Version that answers, once all API servers are of it.
     pub version: Option<String>,
     /// How the control plane fares.
     pub status: Option<ControlPlaneState>,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kapi::{Api, Identity, Options, Plane, Security, Server};
+use kernel::version::Version;
 use kube::ResourceExt;
 use pki::{Authority, PublicKey, Secret, ServiceAccountKey};
 use runtime::Clock;
@@ -116,12 +117,26 @@ impl ApiServers {
 
 impl Program for ApiServers {
     fn start(&self, launch: Launch, control: Control) -> BoxFuture<'_, Result<Running, NotStarted>> {
-        async move { self.run(launch, control).await.map_err(|message| NotStarted::Exited(Exit::failed(message))) }
-            .boxed()
+        async move {
+            if let Some(message) = unreleased(launch.image().version) {
+                return Err(NotStarted::Waiting { reason: "ErrImagePull", message });
+            }
+            self.run(launch, control).await.map_err(|message| NotStarted::Exited(Exit::failed(message)))
+        }
+        .boxed()
     }
     fn place(&self) -> Place {
         Place::Process
     }
+}
+
+/// No minor of Kubernetes has come near so many patches.
+const MOST_PATCHES: u32 = 99;
+
+/// Why no registry would have an image of a version: it is a slip.
+fn unreleased(version: &str) -> Option<String> {
+    let slip = version.parse::<Version>().ok().filter(|version| version.patch > MOST_PATCHES)?;
+    Some(format!("there is no Kubernetes {slip}, and so no image of it"))
 }
 
 /// A front end that is open. Closed when dropped, however its container ends.
@@ -270,6 +285,15 @@ mod tests {
             [("/registry", "etcd:registry"), ("/steward/0f1e", "etcd:steward:0f1e"), ("management", "etcd:management")]
         {
             assert_eq!(logical_api(prefix), name);
+        }
+    }
+
+    #[test]
+    fn slips_have_no_image() {
+        for (version, is_slip) in
+            [("v1.35.4", false), ("v1.35.99", false), ("v1.35.999", true), ("", false), ("mine", false)]
+        {
+            assert_eq!(unreleased(version).is_some(), is_slip, "{version}");
         }
     }
 
