@@ -132,6 +132,9 @@ pub fn version_moves(place: &str) -> Rules {
     let at_most_next = |from: &str| format!("{} <= {} + 1", minor_of(&new), minor_of(from));
     let back = "'%s cannot go from %s, which runs, back to %s: choose %s or newer'";
     let skip = "'%s cannot go from %s to %s at once: upgrade to v1.%d first'";
+    // Whatever is further is where to go on from.
+    let is_further = format!("has({old}) && {} && {} > {}", readable(&old), minor_of(&old), minor_of(answered));
+    let from = format!("({is_further} ? {old} : {answered})");
     let on_field = |rule: String, message: String, expression: String| Rule {
         rule,
         message,
@@ -155,7 +158,7 @@ pub fn version_moves(place: &str) -> Rules {
                 at_most_next(&old)
             ),
             format!("{field} cannot skip a minor version: upgrade one minor at a time"),
-            format!("{skip}.format(['{field}', {answered}, {new}, {} + 1])", minor_of(answered)),
+            format!("{skip}.format(['{field}', {from}, {new}, {} + 1])", minor_of(&from)),
         ),
     ]
 }

@@ -37,8 +37,8 @@ pub enum OpenError {
     },
 }
 
-/// The engine below failed. The change, if any, was not made.
-#[derive(Debug, thiserror::Error)]
+/// The engine below failed. The change, if any, was not made; only a crash at this very moment may leave it made all the same.
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
     /// The disk or the engine said no.
     #[error("the store failed: {0}")]
@@ -52,6 +52,12 @@ impl StoreError {
     pub(crate) fn engine(error: impl std::fmt::Display) -> Self {
         Self::Engine(error.to_string())
     }
+}
+
+/// An error with what caused it.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
 }
 
 /// A commit was not made.

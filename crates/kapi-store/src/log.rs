@@ -55,9 +55,17 @@ impl Log {
     /// Opens a log, making it if there is none. The file stays as it is until [`Log::trust`].
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io { path: path.to_owned(), source };
-        match std::fs::metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::make(path),
+        match path.try_exists() {
+            Ok(true) => Self::existing(path),
+            Ok(false) => Self::make(path),
             Err(error) => Err(io(error)),
+        }
+    }
+
+    /// Opens a log that is there.
+    pub(crate) fn existing(path: &Path) -> Result<Self, OpenError> {
+        match std::fs::metadata(path) {
+            Err(source) => Err(OpenError::Io { path: path.to_owned(), source }),
             // One that was never finished would have no name yet, so this one was emptied.
             Ok(found) if found.len() == 0 => {
                 Err(OpenError::Damaged { path: path.to_owned(), detail: "it is empty".into() })
@@ -242,11 +250,12 @@ impl Log {
         Ok(meta.get(COMPACTED).map_err(StoreError::engine)?.map_or(0, |found| found.value()))
     }
 
-    /// Forgets what was superseded between `from` (the former compaction) and `to`: every change in between makes its
-    /// predecessor obsolete, and a deletion itself too, so each entry is looked at once in its life. Says how many went.
-    pub(crate) fn compact(&self, from: u64, to: u64) -> Result<u64, StoreError> {
+    /// What was superseded since the former compaction, up to `to`: every change makes its predecessor obsolete, and a
+    /// deletion itself too, so each entry is looked at once in its life.
+    pub(crate) fn obsolete(&self, to: u64) -> Result<Vec<u64>, StoreError> {
         let mut obsolete = Vec::new();
-        self.scan(from, to, |revision, record| {
+        // Where the file says that it ended: one that failed must be made up for, or deletions go before what they deleted.
+        self.scan(self.compacted()?, to, |revision, record| {
             if record.previous != 0 {
                 obsolete.push(record.previous);
             }
@@ -257,6 +266,11 @@ impl Log {
         })?;
         // One page after the other is read and written, and none twice.
         obsolete.sort_unstable();
+        Ok(obsolete)
+    }
+
+    /// Forgets what is [obsolete](Self::obsolete) up to `to`. Says how many went.
+    pub(crate) fn forget(&self, obsolete: &[u64], to: u64) -> Result<u64, StoreError> {
         let write = self.database.begin_write().map_err(StoreError::engine)?;
         let mut removed = 0;
         {
@@ -271,22 +285,27 @@ impl Log {
         Ok(removed)
     }
 
-    /// Removes what is after `revision`, and says so if that is not in it.
-    pub(crate) fn end_at(&self, revision: u64) -> Result<(), StoreError> {
-        let write = self.database.begin_write().map_err(StoreError::engine)?;
-        let last = {
-            let mut log = write.open_table(LOG).map_err(StoreError::engine)?;
-            log.retain_in(revision + 1.., |_, _| false).map_err(StoreError::engine)?;
-            log.last().map_err(StoreError::engine)?.map_or(0, |(last, _)| last.value())
-        };
-        write.commit().map_err(StoreError::engine)?;
+    /// Whether all up to `revision` is in it.
+    pub(crate) fn reaches(&self, revision: u64) -> Result<(), StoreError> {
+        let read = self.database.begin_read().map_err(StoreError::engine)?;
+        let log = read.open_table(LOG).map_err(StoreError::engine)?;
+        let last = log.last().map_err(StoreError::engine)?.map_or(0, |(last, _)| last.value());
         // Of what was forgotten the last change may be gone.
         if last.max(self.compacted()?) < revision {
-            return Err(StoreError::Engine(format!(
-                "the file ends at {last}, before {revision}, which was acknowledged"
-            )));
+            let message = format!("the file ends at {last}, before {revision}, which was acknowledged");
+            return Err(StoreError::Engine(message));
         }
         Ok(())
+    }
+
+    /// Removes what is after `revision`.
+    pub(crate) fn end_at(&self, revision: u64) -> Result<(), StoreError> {
+        let write = self.database.begin_write().map_err(StoreError::engine)?;
+        {
+            let mut log = write.open_table(LOG).map_err(StoreError::engine)?;
+            log.retain_in(revision + 1.., |_, _| false).map_err(StoreError::engine)?;
+        }
+        write.commit().map_err(StoreError::engine)
     }
 
     /// Copies everything, as it stands at one moment, into a fresh log.

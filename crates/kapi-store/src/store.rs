@@ -278,8 +278,10 @@ impl Shared {
         }
         // Readers of history check this after reading: it must move before anything goes.
         self.compacted.store(to, Ordering::Release);
-        let removed = self.log.write(self.revision.load(Ordering::Acquire), |log| log.compact(from, to))?;
-        self.superseded.fetch_sub(removed, Ordering::Relaxed);
+        let obsolete = self.log.read(|log| log.obsolete(to))?;
+        let removed = self.log.write(self.revision.load(Ordering::Acquire), |log| log.forget(&obsolete, to))?;
+        let left = self.superseded.load(Ordering::Relaxed).saturating_sub(removed);
+        self.superseded.store(left, Ordering::Relaxed);
         self.forget_recent(to);
         Ok(())
     }

@@ -167,7 +167,7 @@ impl Batch {
     fn finish(self, shared: &Shared) {
         if let Err(error) = self.persist(shared) {
             for (reply, _) in self.replies {
-                let _ = reply.send(Err(StoreError::engine(&error).into()));
+                let _ = reply.send(Err(error.clone().into()));
             }
             return;
         }

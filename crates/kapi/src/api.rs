@@ -211,8 +211,11 @@ const FORGET_EVERY: std::time::Duration = std::time::Duration::from_secs(30);
 /// How much of it watches and continued lists may count on, in these steps: five minutes, as kube-apiserver keeps.
 const KEPT_STEPS: usize = 10;
 
-/// So many former versions are kept in any case, even of a store with fewer objects.
+/// So many former versions are kept for longer, even of a store with fewer objects.
 const KEPT_VERSIONS: u64 = 10_000;
+
+/// After so many steps history is forgotten however little it is, an hour: deleted Secrets are in it, too.
+const LONGEST_KEPT_STEPS: u32 = 120;
 
 /// For how long changes are at hand in memory for watches that lag behind; those that lag further read the log.
 const KEPT_AT_HAND: std::time::Duration = std::time::Duration::from_secs(10);
@@ -231,20 +234,23 @@ async fn put_away(plane: Weak<Shared>) {
     }
 }
 
-/// Forgets what is older than the history kept, until the plane is gone. It waits until there is more of the past than there
-/// is now: forgetting costs about as much as writing, and a plane at rest has nothing to do.
+/// Forgets what is older than the history kept, until the plane is gone: as soon as there is more of the past than there is
+/// now, and by the hour. Forgetting costs about as much as writing, and a plane at rest has better things to do.
 async fn compact(plane: Weak<Shared>) {
     let mut marks = VecDeque::new();
+    let mut steps = 0;
     loop {
         tokio::time::sleep(FORGET_EVERY).await;
         let Some(plane) = plane.upgrade() else { return };
         marks.push_back(plane.store.revision());
-        if marks.len() > KEPT_STEPS
-            && let Some(revision) = marks.pop_front()
-            && plane.store.superseded() > plane.store.objects().max(KEPT_VERSIONS)
-            && let Err(error) = plane.store.compact(revision).await
-        {
-            tracing::warn!(%error, "cannot compact the store");
+        steps += 1;
+        let Some(revision) = (marks.len() > KEPT_STEPS).then(|| marks.pop_front()).flatten() else { continue };
+        if steps < LONGEST_KEPT_STEPS && plane.store.superseded() <= plane.store.objects().max(KEPT_VERSIONS) {
+            continue;
+        }
+        match plane.store.compact(revision).await {
+            Ok(()) => steps = 0,
+            Err(error) => tracing::warn!(%error, "cannot forget history"),
         }
     }
 }

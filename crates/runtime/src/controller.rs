@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::failure::API_UNAVAILABLE;
 use crate::{Failure, Key, Metrics, Queue, Retry};
 
 /// A pass takes milliseconds, or seconds where it talks to somebody slow. One that hangs must not keep its worker.
@@ -70,7 +71,7 @@ pub async fn run<R: Reconcile>(name: &'static str, reconcile: Arc<R>, queue: Que
                     match failure.retry {
                         Retry::Soon => tracing::debug!(controller = name, %key, error = %failure.chain(), "again soon"),
                         // What only begins to answer is no news yet.
-                        Retry::Backoff if count == 1 => {
+                        Retry::Backoff if count == 1 && failure.reason == API_UNAVAILABLE => {
                             tracing::debug!(controller = name, %key, error = %failure.chain(), "a pass failed once");
                         }
                         _ => tracing::warn!(controller = name, %key, error = %failure.chain(), "a pass failed"),

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use kube::Error;
 
+/// The reason of failures to reach an API.
+pub(crate) const API_UNAVAILABLE: &str = "ApiUnavailable";
+
 /// When trying again makes sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
@@ -77,9 +80,9 @@ impl From<Error> for Failure {
                 400 | 405 | 413 | 415 | 422 => (Retry::Terminal, "Refused"),
                 // Rights, quotas and policies are changed by others.
                 403 => (Retry::Backoff, "Forbidden"),
-                _ => (Retry::Backoff, "ApiUnavailable"),
+                _ => (Retry::Backoff, API_UNAVAILABLE),
             },
-            _ => (Retry::Backoff, "ApiUnavailable"),
+            _ => (Retry::Backoff, API_UNAVAILABLE),
         };
         let message = match &error {
             Error::Api(status) => format!("the API refused: {}", status.message),

@@ -84,10 +84,10 @@ impl Renderer<'_> {
         let mut objects: Vec<Object> = booted.into_iter().collect();
         objects.push(Object::MachineTemplate(Box::new(machine_template)));
         objects.push(Object::Deployment(Box::new(deployment)));
-        let mut check = workers.health_check.clone().unwrap_or_default();
+        let check = workers.health_check.clone().unwrap_or_default();
         if check.enabled != Some(false) {
-            check.max_unhealthy.get_or_insert_with(|| brake(workers.replicas.unwrap_or_default()));
-            objects.push(Object::HealthCheck(Box::new(self.health_check(&name, &check))));
+            let most = check.max_unhealthy.clone().unwrap_or_else(|| brake(workers.replicas.unwrap_or_default()));
+            objects.push(Object::HealthCheck(Box::new(self.health_check(&name, &check, most))));
         }
         Ok(objects)
     }
@@ -180,7 +180,7 @@ impl Renderer<'_> {
         }
     }
 
-    fn health_check(&self, name: &str, check: &HealthCheck) -> MachineHealthCheck {
+    fn health_check(&self, name: &str, check: &HealthCheck, most: IntOrPercent) -> MachineHealthCheck {
         let timeout = as_in_go(check.unhealthy_timeout.as_deref().unwrap_or(UNHEALTHY_TIMEOUT));
         let unhealthy = |status| UnhealthyCondition { type_: "Ready".to_owned(), status, timeout: timeout.clone() };
         let startup = as_in_go(check.node_startup_timeout.as_deref().unwrap_or(NODE_STARTUP_TIMEOUT));
@@ -190,7 +190,7 @@ impl Renderer<'_> {
                 cluster_name: self.name.clone(),
                 selector: self.selector(name),
                 unhealthy_conditions: vec![unhealthy(ConditionStatus::Unknown), unhealthy(ConditionStatus::False)],
-                max_unhealthy: Some(check.max_unhealthy.clone().unwrap_or_else(|| brake(i32::MAX))),
+                max_unhealthy: Some(most),
                 unhealthy_range: None,
                 node_startup_timeout: Some(startup),
                 remediation_template: None,
@@ -203,7 +203,7 @@ impl Renderer<'_> {
     pub(crate) fn control_plane_check(&self, name: &str) -> MachineHealthCheck {
         let pairs = [(CLUSTER_NAME, self.name.as_str()), (CONTROL_PLANE, "")];
         let labels = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let mut check = self.health_check(name, &HealthCheck::default());
+        let mut check = self.health_check(name, &HealthCheck::default(), IntOrPercent::from(MAX_UNHEALTHY));
         check.spec.selector = LabelSelector { match_labels: Some(labels.into()), ..LabelSelector::default() };
         check
     }

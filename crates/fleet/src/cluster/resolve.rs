@@ -234,7 +234,13 @@ fn version(
     };
     let refused = |remedy: String| blocker(reason, message, BlockerOwner::User, remedy);
     match answered {
-        Some(answered) => Ok((answered, Some(refused(format!("set spec.kubernetesVersion to {answered}"))))),
+        Some(answered) => {
+            let way_out = match answered.is_supported() {
+                true => format!("set spec.kubernetesVersion to {answered}"),
+                false => format!("set spec.kubernetesVersion to one of {}", answered.next_minor()),
+            };
+            Ok((answered, Some(refused(way_out))))
+        }
         None => Err(Box::new(refused(format!("set spec.kubernetesVersion to one of {OLDEST} to {NEWEST}")))),
     }
 }

@@ -72,7 +72,8 @@ pub(super) fn version_unusable(text: &str, answered: Option<Version>) -> Blocker
         Err(error) => ("VersionUnknown", error.to_string()),
     };
     let remedy = match answered {
-        Some(answered) => format!("set the version back to {answered}"),
+        Some(answered) if answered.is_supported() => format!("set the version back to {answered}"),
+        Some(answered) => format!("set the version to one of {}", answered.next_minor()),
         None => format!("set the version to one of {OLDEST} to {NEWEST}"),
     };
     blocker(reason, message, BlockerOwner::User, &remedy)
