@@ -341,7 +341,8 @@ impl<K: Addon> Shared<K> {
             }
             Some(Step::Look(there)) => {
                 let digest = observed.before.values_digest.clone().unwrap_or_default();
-                self.spawn(&work.clone(), Running::Look, MARGIN, own.look(work, object, there, digest));
+                let told = Told { status: observed.before.clone(), digest };
+                self.spawn(&work.clone(), Running::Look, MARGIN, own.look(work, object, there, told));
             }
             Some(Step::TakeBack(wanted, why)) => {
                 let digest = wanted.digest(observed.retry.as_deref());
@@ -413,13 +414,17 @@ impl<K: Addon> Shared<K> {
         }
     }
 
-    async fn look(self: Arc<Self>, work: Work, object: Arc<K>, there: Placement, digest: String) {
+    async fn look(self: Arc<Self>, work: Work, object: Arc<K>, there: Placement, told: Told) {
         let seen = match self.target(&object).await {
             Ok(target) => work::present(&target, &there).await.map(|done| (target, done)),
             Err(fault) => Err(fault),
         };
         match seen {
-            Ok((target, Some(done))) => self.memory.seen(&work, &target, digest, done, now(&self.clock)),
+            Ok((target, Some(mut done))) => {
+                // What others made of it meanwhile does not become ours by being looked at.
+                done.release.revision = told.revision();
+                self.memory.seen(&work, &target, told.digest, done, now(&self.clock));
+            }
             Ok((_, None)) => self.memory.incomparable(&work, work::nothing_there(&there), now(&self.clock)),
             Err(fault) => self.memory.incomparable(&work, fault, now(&self.clock)),
         }

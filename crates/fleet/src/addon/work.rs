@@ -169,7 +169,7 @@ impl Told {
         self.revision().is_some() && self.status.values_digest.as_ref() == Some(&self.digest)
     }
 
-    fn revision(&self) -> Option<i32> {
+    pub(crate) fn revision(&self) -> Option<i32> {
         self.status.helm_release.as_ref().and_then(|told| told.revision)
     }
 }

@@ -196,6 +196,10 @@ async fn what_is_paused_is_looked_at_and_left_alone() {
     patch(&addons, "walls", json!({"spec": {"paused": true}})).await;
     until(&addons, "walls", "paused", is(AddonPhase::Installed)).await;
     world.stop();
+    let helm = Actions::new(tenant.client.clone(), "somebody", Arc::new(jiff::Timestamp::now));
+    let paint = helm::chart::Chart::load(&files.path().join("paint")).unwrap();
+    let red = json!({"colour": "red"}).as_object().unwrap().clone();
+    helm.upgrade("paint", &paint, &red, &Options::default()).await.unwrap();
     start(&mut world, &files.path().join("cache"));
     let healthy = |wanted: ConditionStatus| {
         move |addon: &TenantAddon| {
@@ -210,6 +214,8 @@ async fn what_is_paused_is_looked_at_and_left_alone() {
     assert!(maps.get_opt("paint").await.unwrap().is_none());
     patch(&addons, "walls", json!({"spec": {"paused": false}})).await;
     until(&addons, "walls", "well again", healthy(ConditionStatus::True)).await;
+    // What somebody else did meanwhile is put right like anything else.
+    until(&maps, "paint", "blue again", |map| colour(map) == Some("blue")).await;
 }
 
 #[tokio::test]
