@@ -8,7 +8,7 @@ use fleet::addon::{Ask, objections};
 use helm::source::Fault;
 use kube::Api;
 
-use super::chart;
+use super::chart::{self, Origins};
 use super::found::Found;
 use crate::failure::{Code, Failure, Outcome};
 use crate::session::Session;
@@ -39,7 +39,8 @@ pub(super) async fn check(session: &Session, asked: &Found, version: Option<&str
     Err(Failure::new(Code::Refused, objections.iter().map(told).collect::<Vec<_>>().join("\n")))
 }
 
-/// Fails if the repository says that it does not have this version. What it does not say here it may say to Butler.
+/// Fails if the repository that Butler asks says that it does not have this version. What it does not say here it may say to
+/// Butler.
 async fn check_version(
     session: &Session,
     ask: &Ask,
@@ -47,8 +48,12 @@ async fn check_version(
     version: Option<&str>,
 ) -> Outcome {
     let Some(wanted) = version.and_then(|version| chart::named(ask, entry, version)) else { return Ok(()) };
-    match tokio::time::timeout(PATIENCE, chart::fetch(session, &wanted)).await {
-        Ok(Err(error)) if matches!(error.fault(), Fault::NoVersion { .. } | Fault::Version(_)) => {
+    let asked = async {
+        let origins = Origins::read(session).await;
+        if origins.are_all_known { origins.fetch(&wanted).await.err() } else { None }
+    };
+    match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(Some(error)) if matches!(error.fault(), Fault::NoVersion { .. } | Fault::Version(_)) => {
             Err(Failure::new(Code::Refused, error.to_string()))
         }
         _ => Ok(()),

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::Named;
-use super::chart;
+use super::chart::{self, Origins};
 use super::found::{Found, Ground, find};
 use super::given::Given;
 use super::objects::{Change, changes};
@@ -116,6 +116,6 @@ async fn fetched(session: &Session, found: &Found, version: &str) -> Outcome<Cha
     };
     let wanted = chart::named(&ask, entry.as_ref(), version);
     let wanted = wanted.ok_or_else(|| Failure::failed("it is made of plain manifests"))?;
-    let fetched = chart::fetch(session, &wanted).await;
+    let fetched = Origins::read(session).await.fetch(&wanted).await;
     fetched.map(|fetched| (*fetched.chart).clone()).map_err(|error| Failure::failed(error.to_string()))
 }

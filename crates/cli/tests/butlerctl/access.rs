@@ -23,7 +23,12 @@ impl Plane {
 
     /// Lets a user see which teams there are.
     async fn show_teams(&self, user: &str) {
-        let rules = json!([{"apiGroups": ["*"], "resources": ["teams"], "verbs": ["get", "list"]}]);
+        self.grant_everywhere(user, &["teams"], &["get", "list"]).await;
+    }
+
+    /// Lets a user do this with these resources, wherever they are.
+    pub(crate) async fn grant_everywhere(&self, user: &str, resources: &[&str], verbs: &[&str]) {
+        let rules = json!([{"apiGroups": ["*"], "resources": resources, "verbs": verbs}]);
         self.make::<ClusterRole>(json!({"metadata": {"name": user}, "rules": rules}), None).await;
         let binding = json!({
             "metadata": {"name": user}, "subjects": [{"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}],

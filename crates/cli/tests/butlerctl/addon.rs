@@ -10,7 +10,7 @@ use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
 
-use crate::plane::{Plane, failed};
+use crate::plane::{Plane, ended, failed};
 
 const NAME: &str = "tenantaddon.butler.butlerlabs.dev/my-cluster-longhorn";
 
@@ -86,6 +86,13 @@ async fn what_the_catalogue_does_not_have_is_refused_at_once() {
     ] {
         assert_eq!(plane.run(command).await, failed(6, there), "{command}");
     }
+    // Who may not read which mirrors there are leaves it to Butler.
+    let resources = ["tenantclusters", "tenantaddons", "addondefinitions"];
+    plane.grant_everywhere("alice", &resources, &["get", "list", "create", "patch", "update"]).await;
+    let mut alices = plane.command("addon upgrade longhorn -c my-cluster -n team-a --version 9.9.9");
+    alices.env("KUBECONFIG", plane.kubeconfig("alice", "team-a"));
+    let said = ended(alices).await;
+    assert_eq!(said.code, 0, "{said:?}");
     // One that cannot be asked from here is left to Butler.
     let definitions: Api<AddonDefinition> = Api::all(plane.client.clone());
     let nowhere = json!({"metadata": {"annotations": {"butler.butlerlabs.dev/mirrored-at": "file:///nowhere"}}});

@@ -19,8 +19,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 /// Butler's kinds that the program reads.
-const KINDS: [&str; 6] =
-    ["Team", "TenantCluster", "ProviderConfig", "TenantAddon", "AddonDefinition", "TenantControlPlane"];
+const KINDS: [&str; 7] =
+    ["ButlerConfig", "Team", "TenantCluster", "ProviderConfig", "TenantAddon", "AddonDefinition", "TenantControlPlane"];
 
 /// An API under test. Dropping it stops it.
 pub(crate) struct Plane {
