@@ -19,7 +19,8 @@ async fn with_catalogue() -> Plane {
     plane.cluster("team-a", "my-cluster", json!({}), json!({"phase": "Ready"})).await;
     let charts = plane.folder().join("charts");
     charts::write_repository(&charts).unwrap();
-    let mirrored = json!({"butler.butlerlabs.dev/mirrored-at": format!("file://{}", charts.display())});
+    let mirrored =
+        json!({"butler.butlerlabs.dev/mirrored-at": format!("https://charts.longhorn.io file://{}", charts.display())});
     let definition = json!({
         "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "AddonDefinition",
         "metadata": {"name": "longhorn", "annotations": mirrored},
@@ -95,7 +96,8 @@ async fn what_the_catalogue_does_not_have_is_refused_at_once() {
     assert_eq!(said.code, 0, "{said:?}");
     // One that cannot be asked from here is left to Butler.
     let definitions: Api<AddonDefinition> = Api::all(plane.client.clone());
-    let nowhere = json!({"metadata": {"annotations": {"butler.butlerlabs.dev/mirrored-at": "file:///nowhere"}}});
+    let nowhere = json!({"butler.butlerlabs.dev/mirrored-at": "https://charts.longhorn.io file:///nowhere"});
+    let nowhere = json!({"metadata": {"annotations": nowhere}});
     definitions.patch("longhorn", &PatchParams::default(), &Patch::Merge(nowhere)).await.unwrap();
     plane.done("addon upgrade longhorn -c my-cluster --version 1.7.3").await;
     let offered = json!({"spec": {"chart": {"availableVersions": ["1.7.2", "1.7.3"]}}});

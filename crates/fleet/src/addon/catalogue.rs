@@ -41,17 +41,17 @@ pub async fn keep(client: Client, definitions: Vec<AddonDefinition>, mirrors: Ve
 /// An entry that says where its charts come from, if that is not its repository: who looks at charts from outside knows then.
 fn mirrored(mut definition: AddonDefinition, mirrors: &[Mirror]) -> AddonDefinition {
     let repository = definition.spec.chart.as_ref().map(|chart| chart.repository.clone());
-    let place = repository.and_then(|repository| helm::source::mirrored(mirrors, &repository));
-    if let Some(place) = place {
-        definition.annotations_mut().insert(names::MIRRORED_AT.to_owned(), place);
+    let led = repository.and_then(|from| helm::source::mirrored(mirrors, &from).map(|place| format!("{from} {place}")));
+    if let Some(led) = led {
+        definition.annotations_mut().insert(names::MIRRORED_AT.to_owned(), led);
     }
     definition
 }
 
-/// Where the charts of an entry come from instead of its repository.
+/// Where the charts of a built-in entry come from instead of its repository. Of another that an operator chose it says nothing.
 pub fn mirror(definition: &AddonDefinition) -> Option<Mirror> {
-    let prefix = definition.spec.chart.as_ref()?.repository.clone();
-    Some(Mirror { prefix, with: definition.annotations().get(names::MIRRORED_AT)?.clone() })
+    let (prefix, with) = definition.annotations().get(names::MIRRORED_AT)?.split_once(' ')?;
+    Some(Mirror { prefix: prefix.to_owned(), with: with.to_owned() })
 }
 
 /// Lets everybody who is known to the platform read the catalogue.
@@ -168,9 +168,18 @@ mod tests {
             AddonDefinition::new("l", serde_json::from_value(spec).unwrap())
         };
         let mirrors = [Mirror { prefix: "https://a.example/charts".into(), with: "file:///srv".into() }];
-        let known = |repository: &str| mirror(&mirrored(entry(repository), &mirrors)).map(|mirror| mirror.with);
-        assert_eq!(known("https://a.example/charts/stable").as_deref(), Some("file:///srv/stable"));
-        assert_eq!(known("https://b.example"), None);
+        let own = mirrored(entry("https://a.example/charts/stable"), &mirrors);
+        let known = mirror(&own).unwrap();
+        assert_eq!(
+            (known.prefix.as_str(), known.with.as_str()),
+            ("https://a.example/charts/stable", "file:///srv/stable")
+        );
+        assert_eq!(mirror(&mirrored(entry("https://b.example"), &mirrors)), None);
+        // An operator's own repository is not led to where the built-in one was.
+        let mut changed = own;
+        changed.spec.chart.as_mut().unwrap().repository = "https://own.example".into();
+        let asked = helm::source::mirrored(&Vec::from_iter(mirror(&changed)), "https://own.example");
+        assert_eq!(asked, None);
     }
 
     #[test]
