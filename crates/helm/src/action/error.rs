@@ -210,12 +210,11 @@ impl ActionError {
 /// What the API begins with when an object that is applied does not have the shape of its kind. It says so with 500.
 const MISSHAPEN: &str = "failed to create typed patch object";
 
-/// Whether the API will not have it as it is.
+/// Whether the API will not have it as it is. What else is said with 4xx, by proxies for instance, is not about the object.
 fn is_refusal(error: &kube::Error) -> bool {
     let kube::Error::Api(status) = error else { return false };
     match status.code {
-        401 | 403 | 408 | 409 | 429 => false,
-        400..500 => true,
+        400 | 404 | 405 | 413 | 415 | 422 => true,
         code => code == 500 && status.message.starts_with(MISSHAPEN),
     }
 }
@@ -288,7 +287,16 @@ mod tests {
                          .spec.replicas: expected numeric (int or float), got string";
         for (code, message, reason, is_final, is_inconclusive) in [
             (400, "no", "Refused", true, false),
+            (405, "no", "Refused", true, false),
+            (413, "no", "Refused", true, false),
+            (415, "no", "Refused", true, false),
             (422, "no", "Refused", true, false),
+            (407, "no", "Unreachable", false, false),
+            (408, "no", "Unreachable", false, false),
+            (410, "no", "Unreachable", false, false),
+            (421, "no", "Unreachable", false, false),
+            (423, "no", "Unreachable", false, false),
+            (425, "no", "Unreachable", false, false),
             (404, "namespaces \"shop\" not found", "Refused", false, false),
             (500, misshapen, "Refused", true, false),
             (500, "etcdserver: request timed out", "Unreachable", false, true),
