@@ -386,10 +386,18 @@ fn what_others_do_with_helm_is_seen() {
         assert_eq!(undisturbed.status, known, "{policy} {release:?}");
     }
     // Two who both want it their way do not go on for ever.
-    let gone = Sight::Seen { state: 7, unhealthy: Vec::new(), release: None };
-    let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), gone);
-    observed.progress.mending = Mending { times: 3, last: Some(at(999)), objects: vec!["the Helm release".into()] };
-    assert_eq!(told(&observed), "Installed nothing Contested");
+    for (release, then) in [
+        (None, "Upgrading ensure Contested ReleaseChanged"),
+        (ours(Status::PendingUpgrade), "Upgrading ensure Contested ReleaseInterrupted"),
+    ] {
+        let sight = Sight::Seen { state: 7, unhealthy: Vec::new(), release };
+        let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), sight);
+        observed.progress.mending = Mending { times: 3, last: Some(at(999)), objects: vec!["the Helm release".into()] };
+        assert_eq!(told(&observed), "Installed nothing Contested");
+        assert_eq!(plan(&observed).again, Some(Duration::from_secs(7)));
+        observed.now = at(1007);
+        assert_eq!(told(&observed), then);
+    }
 }
 
 #[test]

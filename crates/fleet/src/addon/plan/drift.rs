@@ -68,29 +68,27 @@ pub(super) fn taken_over(observed: &Observed, plan: &mut Plan, what: String, wan
             let remedy = "put it back with helm, or set spec.driftPolicy to Repair";
             plan.blockers.push(blocker(DRIFTED, what, BlockerOwner::User, remedy));
         }
-        DriftPolicy::Repair => {
-            contested(observed, plan);
-            let pause = observed.progress.mending.pause(observed.now);
-            if pause > Duration::ZERO {
-                look_again(plan, pause);
-                return;
-            }
-            plan.blockers.push(waiting(CHANGED, what, Vec::new()));
-            plan.phase = Some(on_its_way(observed));
-            // A comparison would put back what others made of it.
-            plan.step = Some(match observed.progress.running {
-                Some(_) => Step::Stop,
-                None => Step::Ensure(Box::new(wanted)),
-            });
-        }
+        DriftPolicy::Repair => once_more(observed, plan, waiting(CHANGED, what, Vec::new()), wanted),
     }
 }
 
 /// What we began with the release, and did not end, is taken up whatever the policy is: nobody else does.
 pub(super) fn cut_short(observed: &Observed, plan: &mut Plan, wanted: Wanted) {
     let message = "a change of its Helm release was cut short, and is taken up again";
-    plan.blockers.push(waiting(INTERRUPTED, message, Vec::new()));
+    once_more(observed, plan, waiting(INTERRUPTED, message, Vec::new()), wanted);
+}
+
+/// Brings about what is wanted once more, ever later if that does not last.
+fn once_more(observed: &Observed, plan: &mut Plan, why: Blocker, wanted: Wanted) {
+    contested(observed, plan);
+    let pause = observed.progress.mending.pause(observed.now);
+    if pause > Duration::ZERO {
+        look_again(plan, pause);
+        return;
+    }
+    plan.blockers.push(why);
     plan.phase = Some(on_its_way(observed));
+    // A comparison would put back what others made of it.
     plan.step = Some(match observed.progress.running {
         Some(_) => Step::Stop,
         None => Step::Ensure(Box::new(wanted)),
