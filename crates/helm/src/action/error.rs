@@ -236,21 +236,34 @@ fn told(object: &ObjectRef, error: &kube::Error) -> String {
 /// The fields that the API will not have.
 fn fields(error: &kube::Error) -> Vec<String> {
     let kube::Error::Api(status) = error else { return Vec::new() };
-    if let Some((field, _)) = misshapen(&status.message).and_then(|told| told.split_once(": ")) {
-        return vec![field.trim_start_matches('.').to_owned()];
+    let wrong = misshapen(&status.message);
+    if !wrong.is_empty() {
+        let field = |told: &&str| told.strip_prefix('.')?.split_once(": ").map(|(field, _)| field.to_owned());
+        return wrong.iter().filter_map(field).collect();
     }
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes.map(|cause| cause.field.clone()).filter(|field| !field.is_empty()).collect()
 }
 
-/// What is wrong with the shape of an object, without its name, if that is what the API complains about.
-fn misshapen(message: &str) -> Option<&str> {
-    message.strip_prefix(MISSHAPEN)?.split_once("): ").map(|(_, told)| told)
+/// All that is wrong with the shape of an object, without its name, if that is what the API complains about.
+fn misshapen(message: &str) -> Vec<&str> {
+    let Some((_, told)) = message.strip_prefix(MISSHAPEN).and_then(|rest| rest.split_once("): ")) else {
+        return Vec::new();
+    };
+    match told.strip_prefix("errors:\n") {
+        Some(several) => several.lines().map(str::trim).collect(),
+        None => vec![told],
+    }
 }
 
 /// A message without what only says how the API is made.
 fn plainly(message: &str) -> String {
-    let Some(told) = misshapen(message) else { return message.to_owned() };
+    let wrong = misshapen(message);
+    if wrong.is_empty() { message.to_owned() } else { wrong.into_iter().map(unwrapped).collect::<Vec<_>>().join("; ") }
+}
+
+/// A complaint with the value it is about as people write it.
+fn unwrapped(told: &str) -> String {
     let value = ["&value.valueUnstructured{Value:", "&{"].iter().find_map(|wrapping| told.split_once(wrapping));
     match value {
         Some((before, value)) => format!("{before}{}", value.strip_suffix('}').unwrap_or(value)),
@@ -316,9 +329,15 @@ mod tests {
     fn refused_fields_are_named() {
         let misshapen = "failed to create typed patch object (shop/web; v1, Kind=X): .data.k: expected string, got \
                          &value.valueUnstructured{Value:5}";
+        let several = "failed to create typed patch object (shop/web; v1, Kind=X): errors:\n  \
+                       .data.k: expected string, got &value.valueUnstructured{Value:5}\n  \
+                       .data.l[0].m: field not declared in schema";
+        let all = ".data.k: expected string, got 5; .data.l[0].m: field not declared in schema";
         for (kind, code, message, causes, fields, told) in [
             ("ConfigMap", 500, misshapen, &[][..], &["data.k"][..], ".data.k: expected string, got 5"),
             ("Secret", 500, misshapen, &[], &["data.k"], "data.k is not valid"),
+            ("ConfigMap", 500, several, &[], &["data.k", "data.l[0].m"], all),
+            ("Secret", 500, several, &[], &["data.k", "data.l[0].m"], "data.k, data.l[0].m is not valid"),
             ("Service", 422, "it is invalid", &["spec.ports", ""], &["spec.ports"], "it is invalid"),
             ("Secret", 400, "hunter2 is no base64", &[], &[], "it is not valid"),
             ("Secret", 404, "namespaces \"x\" not found", &[], &[], "namespaces \"x\" not found"),
