@@ -211,8 +211,8 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
     };
     plan.phase = Some(match (unhealthy.is_empty(), left.is_zero()) {
         (true, _) => AddonPhase::Installed,
-        // It is on its way for as long as there is nothing it could run on.
-        _ if is_idle && (!observed.has_run() || wants_no_workers(observed)) => match observed.before.phase {
+        // It is on its way for as long as there is nothing it could run on, unless it was there before.
+        _ if is_idle && !observed.has_run() => match observed.before.phase {
             Some(AddonPhase::Upgrading) => AddonPhase::Upgrading,
             _ => AddonPhase::Installing,
         },

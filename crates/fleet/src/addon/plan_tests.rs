@@ -244,12 +244,12 @@ fn an_upgrade_that_never_runs_is_taken_back() {
 }
 
 #[test]
-fn what_has_no_workers_to_run_on_is_on_its_way() {
+fn what_has_no_workers_to_run_on_is_on_its_way_until_it_has_run() {
     let late = 900 + 601;
     for (phase, workers, second, expected) in [
         ("Installing", (0, 0), late, "Installing repair NoWorkers"),
-        ("Installed", (0, 0), 1000, "Installing repair NoWorkers"),
-        ("Degraded", (0, 0), late, "Installing repair NoWorkers"),
+        ("Installed", (0, 0), 1000, "Installed repair NoWorkers"),
+        ("Degraded", (0, 0), late, "Degraded repair NoWorkers"),
         ("Upgrading", (0, 0), late, "Upgrading repair NoWorkers"),
         ("Installing", (0, 2), late, "Installing repair NoWorkers"),
         ("Upgrading", (0, 2), late, "Upgrading repair NoWorkers"),
@@ -262,6 +262,16 @@ fn what_has_no_workers_to_run_on_is_on_its_way() {
         (observed.ground.workers, observed.now) = (Some(workers), at(second));
         assert_eq!(told(&observed), expected, "{phase} {workers:?}");
     }
+    // That it was installed is not forgotten.
+    let mut idle = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), seen(1, &["Deployment a"]));
+    idle.ground.workers = Some((0, 0));
+    for (second, phase) in [(1000, AddonPhase::Installed), (1006, AddonPhase::Degraded)] {
+        idle.now = at(second);
+        idle.before = report(&idle, &plan(&idle));
+        assert_eq!((idle.before.phase, idle.before.blockers[0].reason.as_str()), (Some(phase), "NoWorkers"));
+    }
+    idle.ask.paused = true;
+    assert!(plan(&idle).is_installed);
     // Patience begins when there is something to run on.
     let since = at(1490).to_string();
     let blocker = json!({"reason": "WorkloadNotReady", "message": "no", "since": since});
