@@ -19,9 +19,9 @@ use crate::blockers::{blocker, waiting};
 use crate::names;
 pub(super) use drift::{BUSY, CHANGED, CONTESTED, DRIFTED, INTERRUPTED};
 use drift::{Others, compare, cut_short, keep, look_again, others, taken_over};
-pub(super) use paused::PAUSED;
+pub use paused::PAUSED;
 use paused::{look, paused};
-pub(crate) use workers::NO_WORKERS;
+pub use workers::NO_WORKERS;
 use workers::{is_network, lacks_workers, unready_since, wants_no_workers, without_workers};
 
 /// The first wait after a failure. Each failure in a row doubles it.

@@ -4,6 +4,7 @@ use butler_api::butler::addon_install::AddonPhase;
 use butler_api::butler::{TenantAddon, TenantCluster};
 use butler_api::shared::Blocker;
 use butler_api::steward::TenantControlPlane;
+use fleet::addon::PAUSED;
 use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, ResourceExt};
@@ -78,12 +79,6 @@ pub(crate) fn links(below: &Below) -> Vec<Link> {
     let machines = below.machines.iter().filter_map(of_machine);
     control_planes.chain(machines).collect()
 }
-
-/// Why addons, and all of a cluster's own, wait that only lack workers to run on.
-pub(crate) const NO_WORKERS: &str = "NoWorkers";
-
-/// Why everything that is paused waits.
-pub(crate) const PAUSED: &str = "Paused";
 
 /// What addons have to say, but for these reasons: the cluster has told them for all.
 pub(crate) fn addons(below: &Below, said: &[&str]) -> Vec<Link> {

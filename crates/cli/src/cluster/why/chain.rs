@@ -4,11 +4,12 @@ use butler_api::butler::TenantCluster;
 use butler_api::butler::tenant_cluster::{ClusterPhase, TenantClusterStatus};
 use butler_api::names::conditions::{ADDONS_READY, READY};
 use butler_api::shared::{Blocker, BlockerOwner, Condition, ConditionStatus};
+use fleet::addon::{NO_WORKERS, PAUSED};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use serde::Serialize;
 
-use super::below::{self, Below, NO_WORKERS, PAUSED};
+use super::below::{self, Below};
 
 /// Why a cluster is as it is.
 #[derive(Clone, Debug, Serialize)]

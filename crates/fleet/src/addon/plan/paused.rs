@@ -10,8 +10,8 @@ use crate::addon::observed::{Observed, Sight};
 use crate::addon::placement::Placement;
 use crate::blockers::{blocker, waiting};
 
-/// Nobody is to change anything.
-pub(in crate::addon) const PAUSED: &str = "Paused";
+/// Why everything that is paused waits: nobody is to change anything.
+pub const PAUSED: &str = "Paused";
 
 /// Why nothing is to be changed.
 pub(super) fn paused(observed: &Observed) -> Option<Blocker> {

@@ -8,8 +8,8 @@ use super::UNREADY;
 use crate::addon::observed::{Ground, Observed};
 use crate::blockers::{blocker, waiting};
 
-/// There is nothing its workloads could run on.
-pub(crate) const NO_WORKERS: &str = "NoWorkers";
+/// Why what only lacks workers to run on waits: an addon, and all of a cluster's own.
+pub const NO_WORKERS: &str = "NoWorkers";
 
 /// Whether there is no worker that its workloads could run on. Workers themselves wait for the pod network.
 pub(super) fn lacks_workers(observed: &Observed) -> bool {
