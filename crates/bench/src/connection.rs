@@ -12,8 +12,10 @@ use hyper_util::rt::TokioIo;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 /// Makes connections to one server.
 #[derive(Clone)]
@@ -47,13 +49,25 @@ impl Dialler {
     }
 
     pub(crate) async fn connect(&self) -> Result<Connection> {
+        let (sender, connection) = handshake(TokioIo::new(self.secured().await?)).await?;
+        tokio::spawn(connection);
+        Ok(Connection { address: self.address.clone(), sender })
+    }
+
+    /// Asks for a path on a connection of its own, and leaves it to the caller to read the answer, head and all.
+    pub(crate) async fn ask(&self, path: &str) -> Result<TlsStream<TcpStream>> {
+        let mut stream = self.secured().await?;
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {}\r\n\r\n", self.address);
+        stream.write_all(request.as_bytes()).await?;
+        stream.flush().await?;
+        Ok(stream)
+    }
+
+    async fn secured(&self) -> Result<TlsStream<TcpStream>> {
         let tcp = TcpStream::connect(&self.address).await?;
         tcp.set_nodelay(true)?;
         let host = self.address.rsplit_once(':').context("an address without a port")?.0;
-        let tls = self.tls.connect(ServerName::try_from(host.to_owned())?, tcp).await?;
-        let (sender, connection) = handshake(TokioIo::new(tls)).await?;
-        tokio::spawn(connection);
-        Ok(Connection { address: self.address.clone(), sender })
+        Ok(self.tls.connect(ServerName::try_from(host.to_owned())?, tcp).await?)
     }
 }
 

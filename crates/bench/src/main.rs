@@ -12,6 +12,7 @@ mod process;
 mod report;
 mod server;
 mod tenants;
+mod watchers;
 
 use std::time::Duration;
 
@@ -229,7 +230,7 @@ async fn measure(name: &str, programs: &Programs, size: &Size) -> Result<Figures
     progress(format!("started in {:?}, {} MB", figures.start, figures.idle / 1_000_000));
 
     load::namespaces(&server.dialler).await?;
-    let mut times = load::watch(&server.dialler, size.watched).await.context("watching")?;
+    let mut times = watchers::measure(&server.dialler, size.watched).await.context("watching")?;
     figures.watch_p50 = percentile(&mut times, 0.5);
     figures.watch_p99 = percentile(&mut times, 0.99);
     progress(format!("watched {} events, p99 {:?}", times.len(), figures.watch_p99));
