@@ -1,15 +1,17 @@
 //! Watching a collection.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::Stream;
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, Stream};
 use kapi_schema::field::{FieldError, Path};
 use kapi_store::{Change, Event, Feed, HistoryError, Item};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::call::{Answer, Call};
 use crate::handlers::list::parse_revision;
@@ -65,9 +67,11 @@ pub(crate) struct Watch {
     initial: VecDeque<Item>,
     pending: VecDeque<Told>,
     bookmarks: bool,
-    next_bookmark: Instant,
     deadline: Instant,
-    ending: tokio::sync::watch::Receiver<bool>,
+    /// Rings when a bookmark is due, or the end. Set anew with every bookmark, not with every event.
+    alarm: Pin<Box<Sleep>>,
+    /// Resolves when the server ends.
+    ended: BoxFuture<'static, ()>,
 }
 
 enum Source {
@@ -92,9 +96,9 @@ pub(crate) fn watch(call: &mut Call) -> Result<Answer, Status> {
         initial: VecDeque::new(),
         pending: VecDeque::new(),
         bookmarks,
-        next_bookmark: next_bookmark(now, now + timeout),
         deadline: now + timeout,
-        ending: call.api.ending.subscribe(),
+        alarm: Box::pin(sleep_until(alarm(bookmarks, now, now + timeout))),
+        ended: ended(call.api.ending.subscribe()).boxed(),
     };
     let collection = call.api.collection(&call.served);
     let initial = match streamed {
@@ -127,7 +131,7 @@ pub(crate) fn watch(call: &mut Call) -> Result<Answer, Status> {
     Ok(Answer::Watch(Box::new(watch)))
 }
 
-async fn ended(ending: &mut tokio::sync::watch::Receiver<bool>) {
+async fn ended(mut ending: tokio::sync::watch::Receiver<bool>) {
     // Without a sender there is no front end either.
     let _ = ending.wait_for(|ending| *ending).await;
 }
@@ -174,7 +178,6 @@ impl Watch {
                 return Some(told);
             }
             let Source::Feed(feed) = &mut self.source else { return None };
-            let wake = if self.bookmarks { self.next_bookmark.min(self.deadline) } else { self.deadline };
             tokio::select! {
                 biased;
                 events = feed.next() => match events {
@@ -184,13 +187,14 @@ impl Watch {
                         self.source = Source::Ended;
                     }
                 },
-                () = ended(&mut self.ending) => return None,
-                () = sleep_until(wake) => {
-                    if Instant::now() >= self.deadline {
+                () = &mut self.ended => return None,
+                () = &mut self.alarm => {
+                    let now = Instant::now();
+                    if now >= self.deadline {
                         return None;
                     }
                     let revision = feed.progress();
-                    self.next_bookmark = next_bookmark(Instant::now(), self.deadline);
+                    self.alarm.as_mut().reset(alarm(self.bookmarks, now, self.deadline));
                     self.pending.push_back(self.bookmark(revision, false));
                 }
             }
@@ -254,12 +258,17 @@ impl Watch {
     }
 }
 
-/// When the next bookmark is due: every minute, and in the last seconds, so that the client resumes from close by.
-fn next_bookmark(now: Instant, deadline: Instant) -> Instant {
-    match deadline.checked_sub(BOOKMARK_BEFORE_END) {
+/// When something is due without an event: the end, and before it bookmarks for who asked for them, every minute, and
+/// in the last seconds, so that the client resumes from close by.
+fn alarm(bookmarks: bool, now: Instant, deadline: Instant) -> Instant {
+    if !bookmarks {
+        return deadline;
+    }
+    let bookmark = match deadline.checked_sub(BOOKMARK_BEFORE_END) {
         Some(last) if last > now => last.min(now + BOOKMARK_EVERY),
         _ => now + Duration::from_secs(1),
-    }
+    };
+    bookmark.min(deadline)
 }
 
 fn expired(error: &HistoryError) -> Told {
