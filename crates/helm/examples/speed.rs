@@ -12,6 +12,10 @@ use common::{VERSIONS, real_helm, run_helm, run_ours};
 use helm::chart::Chart;
 use helm::values::Values;
 
+/// The same as that of `butler`, so that what is measured here is what is used there.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// How often both render; the median counts.
 const RUNS: usize = 15;
 const TEMPLATES: usize = 200;

@@ -217,7 +217,7 @@ fn execute(
 }
 
 /// The line of a template that `file:line` or `file:line:column` names.
-fn snippet(templates: &[context::Template], location: &str) -> String {
+fn snippet(templates: &[context::Template<'_>], location: &str) -> String {
     let found = templates.iter().find_map(|template| {
         let rest = location.strip_prefix(&template.name)?.strip_prefix(':')?;
         let line: usize = rest.split(':').next()?.parse().ok()?;
@@ -226,14 +226,14 @@ fn snippet(templates: &[context::Template], location: &str) -> String {
     found.unwrap_or_default().to_owned()
 }
 
-fn unparsable(templates: &[context::Template], error: ParseError) -> RenderError {
+fn unparsable(templates: &[context::Template<'_>], error: ParseError) -> RenderError {
     let snippet = snippet(templates, &error.location);
     // Helm tells what stands behind the last colon.
     let reason = error.message.rsplit(": ").next().unwrap_or_default().to_owned();
     RenderError::Parse { location: error.location, reason, snippet }
 }
 
-fn failed(templates: &[context::Template], fault: Fault) -> RenderError {
+fn failed(templates: &[context::Template<'_>], fault: Fault) -> RenderError {
     match fault {
         Fault::Nested(error) => RenderError::Template {
             message: error.told(),

@@ -1,5 +1,6 @@
 //! What templates see: `.Values`, `.Chart`, `.Release`, `.Files`, `.Capabilities`, `.Subcharts`, `.Template`.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use serde_json::Value as Json;
@@ -13,14 +14,14 @@ use crate::values::Values;
 const HELM_VERSION: &str = "v4.2.3";
 
 /// A template with what it sees.
-pub(super) struct Template {
+pub(super) struct Template<'c> {
     pub(super) name: String,
-    pub(super) text: String,
+    pub(super) text: Cow<'c, str>,
     base_path: String,
     scope: Value,
 }
 
-impl Template {
+impl Template<'_> {
     /// What it sees, its own name included. Templates of one chart share it.
     pub(super) fn data(&self) -> Value {
         if let Some(scope) = self.scope.as_map() {
@@ -33,12 +34,12 @@ impl Template {
 }
 
 /// All templates of a chart and its subcharts.
-pub(super) fn templates(
-    chart: &Chart,
+pub(super) fn templates<'c>(
+    chart: &'c Chart,
     values: &Values,
     release: &Release,
     capabilities: &Capabilities,
-) -> Vec<Template> {
+) -> Vec<Template<'c>> {
     let shared = Shared { release: release_value(release), capabilities: capabilities_value(capabilities) };
     let mut templates = Vec::new();
     let values = Value::map_of(Element::Values, values.iter().map(|(key, value)| (key.as_str(), Value::from(value))));
@@ -51,13 +52,13 @@ struct Shared {
     capabilities: Value,
 }
 
-fn collect(
-    chart: &Chart,
+fn collect<'c>(
+    chart: &'c Chart,
     path: &str,
     is_root: bool,
     values: &Value,
     shared: &Shared,
-    templates: &mut Vec<Template>,
+    templates: &mut Vec<Template<'c>>,
 ) -> Value {
     let files = chart.files.iter().map(|file| (Rc::from(file.name.as_str()), Rc::from(file.content.as_slice())));
     let subcharts = Value::map::<&str>([]);
@@ -89,16 +90,12 @@ fn collect(
         }
         templates.push(Template {
             name: format!("{path}/{}", file.name),
-            text: text(&file.content),
+            text: String::from_utf8_lossy(&file.content),
             base_path: format!("{path}/templates"),
             scope: scope.clone(),
         });
     }
     scope
-}
-
-fn text(content: &[u8]) -> String {
-    std::str::from_utf8(content).map_or_else(|_| String::from_utf8_lossy(content).into_owned(), str::to_owned)
 }
 
 fn release_value(release: &Release) -> Value {

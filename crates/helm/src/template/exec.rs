@@ -157,7 +157,7 @@ impl<'m> Executor<'m> {
     }
 
     fn execute_tree(&mut self, tree: &Tree, data: &Value) -> Ran<String> {
-        let outside = std::mem::take(&mut self.out);
+        let outside = std::mem::replace(&mut self.out, String::with_capacity(tree.length));
         let ran = self.run(tree, &Typed::concrete(data.clone()));
         let printed = std::mem::replace(&mut self.out, outside);
         ran.map(|()| printed)

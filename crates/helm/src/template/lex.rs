@@ -74,13 +74,12 @@ impl Kind {
     }
 }
 
-/// One token: its text, where it begins, and on which line.
+/// One token: its text, and where it begins.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token<'a> {
     pub(super) kind: Kind,
     pub(super) text: &'a str,
     pub(super) position: usize,
-    pub(super) line: usize,
 }
 
 impl std::fmt::Display for Token<'_> {
@@ -104,11 +103,10 @@ const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 pub(super) fn tokens(text: &str) -> (Vec<Token<'_>>, String) {
     // Tokens of charts have five bytes on average.
     let tokens = Vec::with_capacity(text.len() / 5 + 4);
-    let mut lexer = Lexer { text, position: 0, start: 0, line: 1, counted: 0, parens: 0, tokens };
+    let mut lexer = Lexer { text, position: 0, start: 0, parens: 0, tokens };
     let complaint = lexer.run().err().unwrap_or_default();
     if !complaint.is_empty() {
-        let line = lexer.line_at(lexer.start);
-        lexer.tokens.push(Token { kind: Kind::Error, text: "", position: lexer.start, line });
+        lexer.tokens.push(Token { kind: Kind::Error, text: "", position: lexer.start });
     }
     (lexer.tokens, complaint)
 }
@@ -117,8 +115,6 @@ struct Lexer<'a> {
     text: &'a str,
     position: usize,
     start: usize,
-    line: usize,
-    counted: usize,
     parens: usize,
     tokens: Vec<Token<'a>>,
 }
@@ -126,7 +122,7 @@ struct Lexer<'a> {
 impl<'a> Lexer<'a> {
     fn run(&mut self) -> Result<(), String> {
         loop {
-            let Some(found) = self.rest().find("{{") else {
+            let Some(found) = left_delim(self.rest()) else {
                 self.position = self.text.len();
                 if self.position > self.start {
                     self.emit(Kind::Text);
@@ -166,16 +162,9 @@ impl<'a> Lexer<'a> {
         Some(next)
     }
 
-    fn line_at(&mut self, position: usize) -> usize {
-        self.line += self.slice(self.counted, position).bytes().filter(|byte| *byte == b'\n').count();
-        self.counted = self.counted.max(position);
-        self.line
-    }
-
     fn emit(&mut self, kind: Kind) {
-        let line = self.line_at(self.start);
         let text = self.slice(self.start, self.position);
-        self.tokens.push(Token { kind, text, position: self.start, line });
+        self.tokens.push(Token { kind, text, position: self.start });
         self.start = self.position;
     }
 
@@ -318,6 +307,8 @@ impl<'a> Lexer<'a> {
     }
 
     fn alphanumerics(&mut self) -> Result<(), String> {
+        // Hardly ever more than this, and quicker than to look at characters.
+        self.position += self.rest().bytes().take_while(|byte| *byte == b'_' || byte.is_ascii_alphanumeric()).count();
         while self.peek().is_some_and(is_alphanumeric) {
             self.next();
         }
@@ -388,6 +379,12 @@ impl<'a> Lexer<'a> {
         self.emit(Kind::Number);
         Ok(())
     }
+}
+
+/// Where the next left delimiter is.
+fn left_delim(text: &str) -> Option<usize> {
+    let opened = text.match_indices('{').find(|(at, _)| text.as_bytes().get(at + 1) == Some(&b'{'));
+    opened.map(|(at, _)| at)
 }
 
 fn trims_left(after: &str) -> bool {

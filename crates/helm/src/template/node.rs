@@ -12,6 +12,8 @@ pub(crate) struct Tree {
     pub(crate) name: Rc<str>,
     pub(crate) source: Rc<Source>,
     pub(crate) root: Vec<Node>,
+    /// The length of its part of the source: about as much as it prints.
+    pub(crate) length: usize,
 }
 
 /// Where a tree comes from, for errors.
@@ -27,11 +29,16 @@ impl Source {
         self.text.get(range.clone()).unwrap_or_default()
     }
 
+    /// The line of a position.
+    pub(crate) fn line(&self, position: usize) -> usize {
+        1 + self.text.get(..position).unwrap_or(&self.text).matches('\n').count()
+    }
+
     /// `name:line:column` of a position, the column counted in bytes from zero.
     pub(crate) fn location(&self, position: usize) -> String {
         let before = self.text.get(..position).unwrap_or(&self.text);
         let column = before.rfind('\n').map_or(before.len(), |newline| before.len() - newline - 1);
-        format!("{}:{}:{column}", self.name, 1 + before.matches('\n').count())
+        format!("{}:{}:{column}", self.name, self.line(position))
     }
 }
 
@@ -92,19 +99,46 @@ pub(crate) struct Operand {
 #[derive(Debug)]
 pub(crate) enum OperandKind {
     Function(&'static Function),
-    Field(Vec<Rc<str>>),
-    Variable(Rc<str>, Vec<Rc<str>>),
-    Chain(Box<Operand>, Vec<Rc<str>>),
+    Field(Names),
+    Variable(Rc<str>, Names),
+    Chain(Box<Operand>, Names),
     Pipe(Box<Pipe>),
     Dot,
     Nil,
     Bool(bool),
-    Number(Number),
+    Number(Box<Number>),
     /// What it says, and how it is written if that is not simply in double quotes.
     Text {
         text: Rc<str>,
         written: Option<Box<str>>,
     },
+}
+
+/// Names of fields one after the other, as they are written: `.a.b`, or nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Names(pub(crate) Box<str>);
+
+impl Names {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Where the second name begins.
+    pub(crate) fn second(&self) -> Option<usize> {
+        self.0.match_indices('.').nth(1).map(|(at, _)| at)
+    }
+
+    /// The last name, and those before it.
+    pub(crate) fn split_last(&self) -> Option<(&str, impl Iterator<Item = &str>)> {
+        let (before, last) = self.0.rsplit_once('.')?;
+        Some((last, before.split('.').skip(1)))
+    }
+}
+
+impl fmt::Display for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 /// A number constant, in all the forms it can take.
@@ -124,26 +158,16 @@ impl Number {
     }
 }
 
-fn fields(f: &mut fmt::Formatter<'_>, names: &[Rc<str>]) -> fmt::Result {
-    names.iter().try_for_each(|name| write!(f, ".{name}"))
-}
-
 impl fmt::Display for Operand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             OperandKind::Function(function) => f.write_str(function.name),
-            OperandKind::Field(names) => fields(f, names),
-            OperandKind::Variable(name, names) => {
-                f.write_str(name)?;
-                fields(f, names)
-            }
-            OperandKind::Chain(operand, names) => {
-                match operand.kind {
-                    OperandKind::Pipe(_) => write!(f, "({operand})")?,
-                    _ => write!(f, "{operand}")?,
-                }
-                fields(f, names)
-            }
+            OperandKind::Field(names) => write!(f, "{names}"),
+            OperandKind::Variable(name, names) => write!(f, "{name}{names}"),
+            OperandKind::Chain(operand, names) => match operand.kind {
+                OperandKind::Pipe(_) => write!(f, "({operand}){names}"),
+                _ => write!(f, "{operand}{names}"),
+            },
             OperandKind::Pipe(pipe) => write!(f, "{pipe}"),
             OperandKind::Dot => f.write_str("."),
             OperandKind::Nil => f.write_str("nil"),

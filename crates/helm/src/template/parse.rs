@@ -6,13 +6,10 @@ use std::rc::Rc;
 use super::constant;
 use super::functions;
 use super::lex::{Kind, Token, tokens};
-use super::node::{Branch, Command, Node, Operand, OperandKind, Pipe, Source, TemplateCall, Tree};
+use super::node::{Branch, Command, Names, Node, Operand, OperandKind, Pipe, Source, TemplateCall, Tree};
 
 /// How deep blocks and parentheses may be nested.
 const MAX_NESTING: usize = 200;
-
-/// How many names of fields are kept to be shared.
-const MAX_NAMES: usize = 32;
 
 /// Why a template cannot be parsed: `name:line`, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,15 +35,14 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<Tree>, ParseError> {
         furthest: 0,
         source: source.clone(),
         variables: vec!["$".into()],
-        names: Vec::new(),
         ranges: 0,
         nesting: 0,
-        action_line: 0,
+        action: None,
         trees: Vec::new(),
     };
     match parser.file() {
         Ok(root) => {
-            let tree = Tree { name: name.into(), source, root };
+            let tree = Tree { name: name.into(), source, root, length: text.len() };
             parser.add(tree).map_err(|message| parser.error(message))?;
             Ok(parser.trees)
         }
@@ -88,23 +84,22 @@ struct Parser<'a> {
     furthest: usize,
     source: Rc<Source>,
     variables: Vec<Rc<str>>,
-    /// Names of fields so far.
-    names: Vec<Rc<str>>,
     ranges: usize,
     nesting: usize,
-    action_line: usize,
+    /// Where the action that is looked at begins.
+    action: Option<usize>,
     trees: Vec<Tree>,
 }
 
 impl<'a> Parser<'a> {
     fn error(&self, message: String) -> ParseError {
-        let line = self.tokens.get(self.furthest).or(self.tokens.last()).map_or(1, |token| token.line);
-        ParseError { location: format!("{}:{line}", self.source.name), message }
+        let furthest = self.tokens.get(self.furthest).or(self.tokens.last()).map_or(0, |token| token.position);
+        ParseError { location: format!("{}:{}", self.source.name, self.source.line(furthest)), message }
     }
 
     fn token(&mut self, index: usize) -> Token<'a> {
         self.furthest = self.furthest.max(index.min(self.tokens.len().saturating_sub(1)));
-        let last = || Token { kind: Kind::Eof, text: "", position: self.source.text.len(), line: 1 };
+        let last = || Token { kind: Kind::Eof, text: "", position: self.source.text.len() };
         self.tokens.get(index).or(self.tokens.last()).copied().unwrap_or_else(last)
     }
 
@@ -139,10 +134,11 @@ impl<'a> Parser<'a> {
         if token.kind != Kind::Error {
             return format!("unexpected {token} in {context}");
         }
-        if self.action_line == 0 || self.action_line == token.line {
-            return self.complaint.clone();
-        }
-        let begun = format!(" started at {}:{}", self.source.name, self.action_line);
+        let line = match self.action.map(|action| self.source.line(action)) {
+            Some(line) if line != self.source.line(token.position) => line,
+            _ => return self.complaint.clone(),
+        };
+        let begun = format!(" started at {}:{line}", self.source.name);
         let action = if self.complaint.ends_with(" action") { "" } else { " in action" };
         format!("{}{action}{begun}", self.complaint)
     }
@@ -171,7 +167,8 @@ impl<'a> Parser<'a> {
     }
 
     fn file(&mut self) -> Parsed<Vec<Node>> {
-        let mut root = Vec::new();
+        // A text and an action have as many tokens on average.
+        let mut root = Vec::with_capacity(self.tokens.len() / 4);
         while self.peek().kind != Kind::Eof {
             let begun = self.next;
             if self.peek().kind == Kind::LeftDelim {
@@ -194,9 +191,10 @@ impl<'a> Parser<'a> {
         const CONTEXT: &str = "define clause";
         let name = self.take_non_space();
         let name = self.template_name(&name, CONTEXT)?;
-        self.expect(Kind::RightDelim, CONTEXT)?;
+        let begun = self.expect(Kind::RightDelim, CONTEXT)?.position;
         let root = self.body(CONTEXT)?;
-        self.add(Tree { name, source: self.source.clone(), root })
+        let length = self.peek().position - begun;
+        self.add(Tree { name, source: self.source.clone(), root, length })
     }
 
     /// The statements of a template of its own, up to its end.
@@ -207,19 +205,6 @@ impl<'a> Parser<'a> {
         self.variables = outside;
         self.ranges = ranges;
         if ending == Ending::End { Ok(root) } else { Err(format!("unexpected {ending} in {context}")) }
-    }
-
-    /// The name of a field; those that occur again are shared.
-    fn name(&mut self, field: &str) -> Rc<str> {
-        let name = field.trim_start_matches('.');
-        if let Some(known) = self.names.iter().find(|known| ***known == *name) {
-            return known.clone();
-        }
-        let name: Rc<str> = name.into();
-        if self.names.len() < MAX_NAMES {
-            self.names.push(name.clone());
-        }
-        name
     }
 
     fn template_name(&mut self, token: &Token<'_>, context: &str) -> Parsed<Rc<str>> {
@@ -245,9 +230,9 @@ impl<'a> Parser<'a> {
         match token.kind {
             Kind::Text => Ok(Statement::Node(Node::Text(token.position..token.position + token.text.len()))),
             Kind::LeftDelim => {
-                self.action_line = token.line;
+                self.action = Some(token.position);
                 let statement = self.action()?;
-                self.action_line = 0;
+                self.action = None;
                 Ok(statement)
             }
             _ => Err(self.unexpected(&token, "input")),
@@ -294,7 +279,8 @@ impl<'a> Parser<'a> {
         let name = self.template_name(&token, CONTEXT)?;
         let pipe = self.pipeline(CONTEXT, Kind::RightDelim)?;
         let root = self.body(CONTEXT)?;
-        self.add(Tree { name: name.clone(), source: self.source.clone(), root })?;
+        let length = self.peek().position - token.position;
+        self.add(Tree { name: name.clone(), source: self.source.clone(), root, length })?;
         Ok(Node::Template(TemplateCall { position: token.position, name, pipe: Some(pipe) }))
     }
 
@@ -345,7 +331,7 @@ impl<'a> Parser<'a> {
 
     fn pipeline(&mut self, context: &'static str, end: Kind) -> Parsed<Pipe> {
         let position = self.peek_non_space().position;
-        let mut pipe = Pipe { position, variables: Vec::new(), assigns: false, commands: Vec::new() };
+        let mut pipe = Pipe { position, variables: Vec::new(), assigns: false, commands: Vec::with_capacity(1) };
         while self.declaration(&mut pipe, context)? {}
         loop {
             let token = self.take_non_space();
@@ -416,7 +402,7 @@ impl<'a> Parser<'a> {
     }
 
     fn command(&mut self) -> Parsed<Command> {
-        let mut command = Command { position: self.peek_non_space().position, args: Vec::new() };
+        let mut command = Command { position: self.peek_non_space().position, args: Vec::with_capacity(2) };
         loop {
             self.peek_non_space();
             if let Some(operand) = self.operand()? {
@@ -437,20 +423,22 @@ impl<'a> Parser<'a> {
     }
 
     fn operand(&mut self) -> Parsed<Option<Operand>> {
+        let begun = self.peek_non_space();
+        if begun.kind == Kind::Field {
+            let names = self.names(begun.position);
+            // Go takes what follows the first name for where it stands.
+            let position = names.second().map_or(begun.position, |second| begun.position + second);
+            return Ok(Some(Operand { position, kind: OperandKind::Field(names) }));
+        }
         let Some(mut operand) = self.term()? else { return Ok(None) };
         let position = self.peek().position;
-        let mut names: Vec<Rc<str>> = Vec::new();
-        while self.peek().kind == Kind::Field {
-            let token = self.take();
-            let name = self.name(token.text);
-            names.push(name);
-        }
+        let names = self.names(position);
         if names.is_empty() {
             return Ok(Some(operand));
         }
         match &mut operand.kind {
-            OperandKind::Field(fields) | OperandKind::Variable(_, fields) => {
-                fields.append(&mut names);
+            OperandKind::Variable(_, fields) => {
+                *fields = names;
                 operand.position = position;
             }
             OperandKind::Function(_) | OperandKind::Pipe(_) | OperandKind::Chain(..) => {
@@ -462,6 +450,15 @@ impl<'a> Parser<'a> {
             }
         }
         Ok(Some(operand))
+    }
+
+    /// The fields that stand at a position.
+    fn names(&mut self, position: usize) -> Names {
+        let mut end = position;
+        while self.peek().kind == Kind::Field {
+            end += self.take().text.len();
+        }
+        Names(self.source.part(&(position..end)).into())
     }
 
     fn term(&mut self) -> Parsed<Option<Operand>> {
@@ -478,11 +475,10 @@ impl<'a> Parser<'a> {
                 let Some(known) = known else {
                     return Err(format!("undefined variable {}", super::print::quote(token.text.as_bytes())));
                 };
-                OperandKind::Variable(known.clone(), Vec::new())
+                OperandKind::Variable(known.clone(), Names::default())
             }
-            Kind::Field => OperandKind::Field(vec![self.name(token.text)]),
             Kind::Bool => OperandKind::Bool(token.text == "true"),
-            Kind::CharConstant | Kind::Number => OperandKind::Number(constant::number(token.text)?),
+            Kind::CharConstant | Kind::Number => OperandKind::Number(Box::new(constant::number(token.text)?)),
             Kind::LeftParen => {
                 let pipe = self.deeper(|parser| parser.pipeline("parenthesized pipeline", Kind::RightParen))?;
                 OperandKind::Pipe(Box::new(pipe))

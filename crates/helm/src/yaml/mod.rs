@@ -12,6 +12,9 @@ const INDENT: usize = 2;
 /// Keys longer than this are written with a question mark.
 const LONGEST_KEY: usize = 128;
 
+/// Most values of charts take less.
+const USUAL: usize = 256;
+
 /// How the library behind a function writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -23,7 +26,7 @@ pub(crate) enum Dialect {
 
 /// One document, without the newline at its end.
 pub(crate) fn write(json: &Json, dialect: Dialect) -> String {
-    let mut writer = Writer { out: String::new(), column: 0, dialect };
+    let mut writer = Writer { out: String::with_capacity(USUAL), column: 0, dialect };
     writer.node(json, None, false);
     writer.out
 }
@@ -91,14 +94,14 @@ impl Writer {
     fn entry(&mut self, key: &str, value: &Json, indent: usize) {
         if key.len() > LONGEST_KEY || key.contains('\n') {
             self.push("? ");
-            self.scalar(&Json::String(key.to_owned()), indent + INDENT, false);
+            self.text(key, indent + INDENT, false);
             if !self.out.ends_with('\n') {
                 self.newline();
             }
             self.pad(indent);
             self.push(":");
         } else {
-            self.scalar(&Json::String(key.to_owned()), indent, true);
+            self.text(key, indent, true);
             self.push(":");
         }
         match value {

@@ -38,13 +38,13 @@ fn is_printable(c: char) -> bool {
 }
 
 fn analyse(text: &str) -> Analysis {
-    let chars: Vec<char> = text.chars().collect();
     let mut indicators = text.starts_with("---") || text.starts_with("...");
     let (mut breaks, mut special) = (false, false);
     let (mut space_break, mut break_space) = (false, false);
     let mut before = None;
-    for (index, c) in chars.iter().copied().enumerate() {
-        let blank_follows = is_blank(chars.get(index + 1).copied());
+    let mut chars = text.chars().enumerate().peekable();
+    while let Some((index, c)) = chars.next() {
+        let blank_follows = is_blank(chars.peek().map(|(_, next)| *next));
         indicators |= match (c, index) {
             ('#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@' | '`', 0) => true,
             ('?' | '-', 0) | (':', _) => blank_follows,
@@ -57,12 +57,11 @@ fn analyse(text: &str) -> Analysis {
         break_space |= c == ' ' && before.is_some_and(is_break);
         before = Some(c);
     }
-    let ends = |wanted: fn(char) -> bool| chars.first().copied().is_some_and(wanted) || before.is_some_and(wanted);
     let whole = !space_break && !special;
     Analysis {
-        plain: whole && !breaks && !indicators && !ends(|c| c == ' '),
+        plain: whole && !breaks && !indicators && !text.starts_with(' ') && !text.ends_with(' '),
         single: whole && !break_space,
-        block: whole && before != Some(' ') && !chars.is_empty(),
+        block: whole && !text.ends_with(' ') && !text.is_empty(),
     }
 }
 
@@ -93,7 +92,7 @@ impl Writer {
         }
     }
 
-    fn text(&mut self, text: &str, indent: usize, is_key: bool) {
+    pub(super) fn text(&mut self, text: &str, indent: usize, is_key: bool) {
         let analysis = analyse(text);
         let wanted = if text.contains('\n') {
             Style::Literal
@@ -123,6 +122,9 @@ impl Writer {
 
     /// Plain or single-quoted text, cut at single spaces once the line is long.
     fn folded(&mut self, text: &str, indent: usize, folds: bool, quoted: bool) {
+        if !text.contains(|c| c == ' ' || c == '\'' || is_break(c)) {
+            return self.push(text);
+        }
         let chars: Vec<char> = text.chars().collect();
         let mut after_space = false;
         let mut after_break = false;

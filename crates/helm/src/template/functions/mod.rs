@@ -42,11 +42,17 @@ pub(crate) type Outcome = Result<Value, Fault>;
 
 pub(crate) type Run = fn(&mut Executor<'_>, &[Value]) -> Outcome;
 
+/// As many parameters as any function has.
+const MAX_PARAMS: usize = 6;
+
 /// A function, or a method whose receiver is the first of its values.
 pub(crate) struct Function {
     pub(crate) name: &'static str,
-    /// One letter for each parameter; a star behind the last one means any number of it.
-    params: &'static str,
+    params: [Param; MAX_PARAMS],
+    /// How many parameters there are.
+    count: usize,
+    /// Whether any number of the last one may be given.
+    is_variadic: bool,
     pub(crate) run: Run,
 }
 
@@ -56,8 +62,20 @@ impl std::fmt::Debug for Function {
     }
 }
 
-const fn f(name: &'static str, params: &'static str, run: Run) -> Function {
-    Function { name, params, run }
+/// A function with one letter for each parameter; a star behind the last one means any number of it.
+const fn f(name: &'static str, letters: &'static str, run: Run) -> Function {
+    let mut function = Function { name, params: [Param::Any; MAX_PARAMS], count: 0, is_variadic: false, run };
+    let mut letters = letters.as_bytes();
+    while let [letter, rest @ ..] = letters {
+        if *letter == b'*' {
+            function.is_variadic = true;
+        } else {
+            function.params[function.count] = Param::of(*letter);
+            function.count += 1;
+        }
+        letters = rest;
+    }
+    function
 }
 
 static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
@@ -113,21 +131,8 @@ impl Function {
     }
 
     pub(crate) fn param(&self, index: usize) -> Param {
-        let fixed = self.params.trim_end_matches('*');
-        let index = if self.params.ends_with('*') { index.min(fixed.len().saturating_sub(1)) } else { index };
-        match fixed.as_bytes().get(index) {
-            Some(b's') => Param::Text,
-            Some(b'i') => Param::Int,
-            Some(b'I') => Param::Int64,
-            Some(b'u') => Param::Uint32,
-            Some(b'f') => Param::Float,
-            Some(b'b') => Param::Bool,
-            Some(b'm') => Param::Map,
-            Some(b'l') => Param::List,
-            Some(b't') => Param::Time,
-            Some(b'c') => Param::Certificate,
-            _ => Param::Any,
-        }
+        let index = if self.is_variadic { index.min(self.count.saturating_sub(1)) } else { index };
+        self.params.get(index).copied().unwrap_or(Param::Any)
     }
 
     pub(crate) fn check_count(&self, count: usize) -> Result<(), String> {
@@ -135,20 +140,35 @@ impl Function {
     }
 
     pub(crate) fn check_count_as(&self, name: &str, count: usize) -> Result<(), String> {
-        let fixed = self.params.trim_end_matches('*').len();
-        if self.params.ends_with('*') {
-            let least = fixed - 1 + usize::from(matches!(self.name, "and" | "or"));
+        if self.is_variadic {
+            let least = self.count - 1 + usize::from(matches!(self.name, "and" | "or"));
             if count < least {
                 return Err(format!("wrong number of args for {name}: want at least {least} got {count}"));
             }
-        } else if count != fixed {
-            return Err(format!("wrong number of args for {name}: want {fixed} got {count}"));
+        } else if count != self.count {
+            return Err(format!("wrong number of args for {name}: want {} got {count}", self.count));
         }
         Ok(())
     }
 }
 
 impl Param {
+    const fn of(letter: u8) -> Self {
+        match letter {
+            b's' => Self::Text,
+            b'i' => Self::Int,
+            b'I' => Self::Int64,
+            b'u' => Self::Uint32,
+            b'f' => Self::Float,
+            b'b' => Self::Bool,
+            b'm' => Self::Map,
+            b'l' => Self::List,
+            b't' => Self::Time,
+            b'c' => Self::Certificate,
+            _ => Self::Any,
+        }
+    }
+
     fn type_name(self) -> &'static str {
         match self {
             Self::Any => "interface {}",
