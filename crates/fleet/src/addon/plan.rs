@@ -16,6 +16,7 @@ use super::placement::Placement;
 use super::report::HEALTHY;
 use super::wanted::{For, Wanted, wanted};
 use crate::blockers::{blocker, waiting};
+use crate::cluster::{ASLEEP, WAKING};
 use crate::names;
 pub(super) use drift::{BUSY, CHANGED, CONTESTED, DRIFTED, INTERRUPTED};
 use drift::{Others, compare, cut_short, keep, look_again, others, taken_over};
@@ -326,7 +327,10 @@ fn leaving(observed: &Observed) -> Plan {
         None => {}
     }
     if !observed.ground.answers {
-        plan.blockers.push(unreachable(observed));
+        plan.blockers.push(match observed.ground.is_waking {
+            true => waiting(WAKING, format!("{} is being woken to remove it", observed.ground.title), Vec::new()),
+            false => unreachable(observed),
+        });
         return plan;
     }
     // Somebody who asks for another try need not wait.
@@ -419,6 +423,9 @@ fn ground(observed: &Observed) -> Option<Blocker> {
     if let Some(denied) = &observed.ground.denied {
         let remedy = "ask for another addon, or let the Team's limits allow it";
         return Some(blocker("AddonDenied", denied.clone(), BlockerOwner::PlatformAdmin, remedy));
+    }
+    if !observed.ground.answers && observed.ground.sleeps {
+        return Some(waiting(ASLEEP, format!("{title} is asleep"), Vec::new()));
     }
     if !observed.ground.answers {
         return Some(waiting("ClusterNotReady", format!("the API of {title} does not answer yet"), Vec::new()));

@@ -12,6 +12,11 @@ use super::motion;
 use super::observed::{Observed, is_settled};
 use crate::blockers::{blocker, waiting};
 
+/// Nobody answers, as the team wants it.
+pub const ASLEEP: &str = "Asleep";
+/// How a cluster is woken.
+pub(crate) const WAKE: &str = "set spec.controlPlane.replicas to 1 or more to wake it";
+
 /// More than this is not read anyway.
 const EVIDENCE: usize = 5;
 
@@ -19,7 +24,10 @@ const EVIDENCE: usize = 5;
 pub(crate) fn blockers(observed: &Observed) -> Vec<Blocker> {
     let mut blockers = control_plane(observed);
     blockers.extend(infrastructure(observed));
-    blockers.extend(machines(observed));
+    // What machines of a cluster that sleeps lack is to be awake.
+    if !observed.sleeps() {
+        blockers.extend(machines(observed));
+    }
     blockers
 }
 
@@ -33,9 +41,12 @@ pub(crate) fn is_hopeless(observed: &Observed) -> bool {
 
 /// Why the control plane does not answer.
 pub(crate) fn control_plane(observed: &Observed) -> Vec<Blocker> {
-    if observed.cluster.spec.control_plane.replicas == Some(0) {
-        let remedy = "set spec.controlPlane.replicas to 1 or more to wake it";
-        return vec![blocker("Asleep", "the control plane is asleep", BlockerOwner::User, remedy)];
+    // Nothing is wrong with one that sleeps.
+    if observed.sleeps() && observed.has_answered() {
+        return Vec::new();
+    }
+    if observed.sleeps() {
+        return vec![asleep("the control plane has never been awake, so nothing can be made")];
     }
     let status = observed.control_plane.as_ref().and_then(|plane| plane.status.as_ref());
     if let Some(message) = status.and_then(|status| status.failure_message.clone()) {
@@ -46,16 +57,26 @@ pub(crate) fn control_plane(observed: &Observed) -> Vec<Blocker> {
             "remove the cause, then run `butlerctl cluster retry`",
         )];
     }
-    // The one who makes it knows best.
+    let told = told_of_control_plane(observed);
+    match told.is_empty() {
+        false => told,
+        // One that answers may be about to become another, with nothing in the way.
+        true if observed.is_control_plane_ready() => Vec::new(),
+        true => vec![waiting("ControlPlaneStarting", "the control plane is starting", Vec::new())],
+    }
+}
+
+/// What waits for the control plane to be woken.
+pub(crate) fn asleep(message: &str) -> Blocker {
+    blocker(ASLEEP, message, BlockerOwner::User, WAKE)
+}
+
+/// What stands in the way of the control plane, in the words of whoever makes it: they know best.
+pub(crate) fn told_of_control_plane(observed: &Observed) -> Vec<Blocker> {
     let hosted = observed.hosted.as_ref().and_then(|hosted| hosted.status.as_ref());
     let known = hosted.map(|status| status.blockers.clone()).filter(|blockers| !blockers.is_empty());
-    let known = known.or_else(|| status.map(|status| status.blockers.clone()).filter(|blockers| !blockers.is_empty()));
-    match known {
-        Some(known) => known,
-        // One that answers may be about to become another, with nothing in the way.
-        None if observed.is_control_plane_ready() => Vec::new(),
-        None => vec![waiting("ControlPlaneStarting", "the control plane is starting", Vec::new())],
-    }
+    let status = observed.control_plane.as_ref().and_then(|plane| plane.status.as_ref());
+    known.or_else(|| status.map(|status| status.blockers.clone())).unwrap_or_default()
 }
 
 /// Why the infrastructure is not ready.
