@@ -244,3 +244,33 @@ fn what_a_pause_holds_is_told() {
     settle(&mut world, &mut chance);
     assert!(world.is_empty(), "something is left behind");
 }
+
+#[test]
+fn what_is_usable_is_ready_whatever_is_lost_or_stuck() {
+    let mut chance = Chance::of(1);
+    let mut world = World::new(spec());
+    world.missing = Some("v1.31.999".to_owned());
+    settle(&mut world, &mut chance);
+    let pool = world.deployments.get_mut("c-workers").unwrap();
+    pool.status.as_mut().unwrap().ready_replicas = 2;
+    world.round(&mut chance, false);
+    let lacks = "c-workers: 2 of 3 machines are ready";
+    assert_eq!(status(&world).phase, Some(ClusterPhase::Ready));
+    assert_eq!(told(&world, "WorkersReady"), ("False".into(), "WorkersPending".into(), lacks.into()));
+    let ready = format!("the cluster serves with 2 of 3 worker nodes: {lacks}");
+    assert_eq!(told(&world, "Ready"), ("True".into(), "WorkersPending".into(), ready));
+    world.deployments.get_mut("c-workers").unwrap().status.as_mut().unwrap().ready_replicas = 0;
+    world.round(&mut chance, false);
+    assert_eq!(told(&world, "Ready").0, "False");
+    settle(&mut world, &mut chance);
+
+    change(&mut world, |spec| spec.kubernetes_version = Some("v1.31.999".to_owned()));
+    settle(&mut world, &mut chance);
+    change(&mut world, |spec| spec.workers.replicas = Some(5));
+    world.round(&mut chance, false);
+    world.round(&mut chance, false);
+    let ready = "the cluster serves v1.30.0 and does not get to v1.31.999: pods do not start";
+    assert_eq!(told(&world, "Ready"), ("True".into(), "UpgradeStuck".into(), ready.into()));
+    let held = "c-workers: 3 of 5 machines are ready: none is added before the control plane is of v1.31.999";
+    assert_eq!(told(&world, "WorkersReady"), ("False".into(), "UpgradeStuck".into(), held.into()));
+}

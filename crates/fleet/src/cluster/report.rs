@@ -140,7 +140,9 @@ fn verdicts(
             "AddonsPending",
         ),
     ];
-    let serves = usable && control_plane && workers && has_addons;
+    // What does not run because workers are missing is no reason to call the rest of the cluster unusable.
+    let has_some_workers = plan.wanted.is_some() && (workers || ready > 0);
+    let serves = usable && control_plane && has_some_workers && (has_addons || (!workers && plan.has_addons));
     let is_changing = plan.paused || phase == ClusterPhase::Updating;
     let next = plan.remaining.underway.first().or(plan.remaining.unasked.first());
     verdicts.push(match (held(plan).filter(|_| serves), next.filter(|_| serves && is_changing)) {
@@ -148,12 +150,11 @@ fn verdicts(
             let message = format!("the cluster serves {version} as before: {}", held.message);
             Verdict::holds(conditions::READY, "VersionHeld", message)
         }
-        (None, Some(next)) if plan.paused => {
-            let message = format!("the cluster serves, and what is left to do waits until it is resumed: {next}");
-            Verdict::holds(conditions::READY, "Paused", message)
-        }
-        (None, Some(next)) => {
-            Verdict::holds(conditions::READY, "Updating", format!("the cluster serves, and is being changed: {next}"))
+        (None, Some(next)) => changing(observed, plan, &version, next),
+        (None, None) if serves && !workers => {
+            let (reason, message) = because(conditions::WORKERS_READY, "WorkersPending");
+            let message = format!("the cluster serves with {ready} of {desired} worker nodes: {message}");
+            Verdict::holds(conditions::READY, reason, message)
         }
         (None, None) => {
             let without = plan.idle.iter().map(|idle| format!("; {}", idle.message));
@@ -169,6 +170,20 @@ fn verdicts(
         verdicts.push(Verdict::holds(CONTENTS_REMOVED, "Removed", message));
     }
     verdicts
+}
+
+/// The cluster serves, and is not yet what its spec says.
+fn changing(observed: &Observed, plan: &Plan, version: &str, next: &str) -> Verdict {
+    let (reason, message) = match (plan.paused, health::stuck_upgrade(observed)) {
+        (true, _) => {
+            ("Paused", format!("the cluster serves, and what is left to do waits until it is resumed: {next}"))
+        }
+        (false, Some((to, cause))) => {
+            ("UpgradeStuck", format!("the cluster serves {version} and does not get to {to}: {}", cause.message))
+        }
+        (false, None) => ("Updating", format!("the cluster serves, and is being changed: {next}")),
+    };
+    Verdict::holds(conditions::READY, reason, message)
 }
 
 /// What is so while nobody answers because the team wants it so. Of what is inside nobody can say.

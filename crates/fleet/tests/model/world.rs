@@ -427,9 +427,13 @@ impl World {
         let Some(plane) = &mut self.plane else { return false };
         let before = plane.status.clone().unwrap_or_default();
         let replicas = plane.spec.replicas;
-        let answers = replicas > 0 && Some(&plane.spec.version) != self.missing.as_ref();
+        let is_missing = Some(&plane.spec.version) == self.missing.as_ref();
+        // What answers goes on until something newer does.
+        let answers = replicas > 0 && (!is_missing || before.ready_replicas > Some(0));
         let initialized = before.initialized || answers;
-        let version = Some(plane.spec.version.clone()).filter(|_| answers).or(before.version);
+        let version = Some(plane.spec.version.clone()).filter(|_| answers && !is_missing).or(before.version);
+        let failing = json!([{"reason": "PodsFailing", "message": "pods do not start", "owner": "PlatformAdmin"}]);
+        let blockers = if is_missing && replicas > 0 { failing } else { json!([]) };
         let status = StewardControlPlaneStatus {
             initialized,
             // Who sleeps does so as asked for.
@@ -438,6 +442,7 @@ impl World {
             version,
             replicas: Some(replicas),
             ready_replicas: Some(if answers { replicas } else { 0 }),
+            blockers: serde_json::from_value(blockers).unwrap(),
             ..StewardControlPlaneStatus::default()
         };
         let changed = plane.status.as_ref() != Some(&status) || (initialized && self.kubeconfig.is_none());
