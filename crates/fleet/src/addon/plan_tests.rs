@@ -110,6 +110,7 @@ fn an_addon_begins_when_everything_is_there() {
     for (change, expected) in [
         ((|o| o.ground.exists = false) as fn(&mut Observed), "Pending nothing ClusterMissing"),
         (|o| o.ground.answers = false, "Pending nothing ClusterNotReady"),
+        (|o| (o.ground.answers, o.ground.sleeps) = (false, true), "Pending nothing Asleep"),
         (|o| o.ground.has_nodes = false, "Pending nothing ClusterNotReady"),
         (|o| o.ground.is_leaving = true, "Pending nothing ClusterDeleting"),
         // A pod network is what nodes wait for.
@@ -594,6 +595,11 @@ fn an_addon_goes_in_its_turn() {
         (&there, |o| o.progress.running = Some(Running::Ensure(String::new())), "Uninstalling stop"),
         (&there, |o| o.ground.exists = false, "Uninstalling release"),
         (&there, |o| o.ground.answers = false, "Uninstalling nothing ClusterUnreachable"),
+        (
+            &there,
+            |o| (o.ground.answers, o.ground.is_leaving, o.ground.is_waking) = (false, true, true),
+            "Uninstalling nothing ControlPlaneWaking",
+        ),
         (&there, |o| o.ground.is_void = true, "Uninstalling uninstall"),
         // Where nobody has ever answered, nothing is left behind.
         (
