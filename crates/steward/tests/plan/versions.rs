@@ -212,6 +212,8 @@ fn what_cannot_be_had_is_told_with_the_versions_that_may_be_chosen() {
     assert!(remedy(&world).ends_with("; or set the version back to v1.34.4"), "{}", remedy(&world));
     // Made with it.
     let mut world = World::new(plain());
+    world.settle();
+    world.cluster_works();
     wish(&mut world, "v1.35.999");
     world.fail("kube-apiserver", "ErrImagePull");
     world.settle();
