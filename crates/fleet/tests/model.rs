@@ -11,7 +11,7 @@ mod chance;
 #[path = "model/world.rs"]
 mod world;
 
-use butler_api::butler::tenant_cluster::ClusterPhase;
+use butler_api::butler::tenant_cluster::{ClusterPhase, TenantClusterSpec, TenantClusterStatus};
 use chance::Chance;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -39,7 +39,7 @@ fn settle(world: &mut World, chance: &mut Chance) {
 
 /// What people do.
 fn act(world: &mut World, chance: &mut Chance) {
-    let what = chance.below(9);
+    let what = chance.below(10);
     if what == 8 {
         world.lose_machine(chance);
     }
@@ -69,6 +69,7 @@ fn act(world: &mut World, chance: &mut Chance) {
             }
             return;
         }
+        9 => cluster.spec.control_plane.replicas = Some(i32::from(!chance.one_in(3))),
         _ => return,
     }
     cluster.metadata.generation = cluster.metadata.generation.map(|generation| generation + 1);
@@ -87,6 +88,9 @@ fn live(seed: u64) {
     // From here on nothing goes wrong any more.
     if let Some(cluster) = &mut world.cluster {
         cluster.spec.paused = None;
+        if cluster.metadata.deletion_timestamp.is_none() {
+            cluster.spec.control_plane.replicas = Some(1);
+        }
         cluster.metadata.generation = cluster.metadata.generation.map(|generation| generation + 1);
     }
     settle(&mut world, &mut chance);
@@ -160,4 +164,113 @@ fn a_cluster_becomes_what_the_seeds_print() {
     assert_eq!(world.log, expected);
     // At rest nothing is written.
     assert!(!world.round(&mut chance, false));
+}
+
+/// Changes the spec.
+fn change(world: &mut World, change: impl FnOnce(&mut TenantClusterSpec)) {
+    let cluster = world.cluster.as_mut().unwrap();
+    change(&mut cluster.spec);
+    cluster.metadata.generation = cluster.metadata.generation.map(|generation| generation + 1);
+}
+
+fn delete(world: &mut World) {
+    world.cluster.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+}
+
+fn status(world: &World) -> TenantClusterStatus {
+    world.cluster.as_ref().unwrap().status.clone().unwrap()
+}
+
+/// Status, reason and message of a condition.
+fn told(world: &World, aspect: &str) -> (String, String, String) {
+    let condition = status(world).conditions.into_iter().find(|known| known.type_ == aspect).unwrap();
+    (condition.status.to_string(), condition.reason.unwrap_or_default(), condition.message.unwrap_or_default())
+}
+
+fn blockers(world: &World) -> Vec<String> {
+    status(world).blockers.into_iter().map(|blocker| blocker.reason).collect()
+}
+
+#[test]
+fn who_sleeps_as_wanted_says_so_and_is_woken_to_be_removed() {
+    for wished in ["v1.30.0", "v1.31.999"] {
+        let mut chance = Chance::of(1);
+        let mut world = World::new(spec());
+        world.missing = Some("v1.31.999".to_owned());
+        settle(&mut world, &mut chance);
+        change(&mut world, |spec| spec.control_plane.replicas = Some(0));
+        settle(&mut world, &mut chance);
+        assert_eq!((status(&world).phase, blockers(&world)), (Some(ClusterPhase::Ready), Vec::new()));
+        let asleep = "asleep: spec.controlPlane.replicas is 0; set spec.controlPlane.replicas to 1 or more to wake it";
+        for aspect in ["ControlPlaneReady", "Ready"] {
+            assert_eq!(told(&world, aspect), ("False".into(), "Asleep".into(), asleep.into()), "{aspect}");
+        }
+        for aspect in ["WorkersReady", "AddonsReady"] {
+            let told = told(&world, aspect);
+            assert_eq!((told.0.as_str(), told.1.as_str()), ("Unknown", "Asleep"), "{aspect}");
+        }
+        // What cannot be done meanwhile waits for it.
+        change(&mut world, |spec| spec.kubernetes_version = Some(wished.to_owned()));
+        settle(&mut world, &mut chance);
+        let waits = if wished == "v1.30.0" { vec![] } else { vec!["Asleep"] };
+        assert_eq!(blockers(&world), waits);
+        delete(&mut world);
+        while !blockers(&world).contains(&"AddonsUninstalling".to_owned()) {
+            world.round(&mut chance, false);
+        }
+        assert_eq!(blockers(&world), ["ControlPlaneWaking", "AddonsUninstalling"], "{wished}");
+        settle(&mut world, &mut chance);
+        assert!(world.is_empty() && world.receipts == 1, "something is left behind");
+    }
+}
+
+#[test]
+fn what_a_pause_holds_is_told() {
+    let mut chance = Chance::of(1);
+    let mut world = World::new(spec());
+    settle(&mut world, &mut chance);
+    change(&mut world, |spec| (spec.paused, spec.workers.replicas) = (Some(true), Some(1)));
+    settle(&mut world, &mut chance);
+    let held = "c-workers: 3 to 1 machine";
+    assert_eq!((status(&world).phase, status(&world).remaining), (Some(ClusterPhase::Ready), vec![held.to_owned()]));
+    let ready = format!("the cluster serves, and what is left to do waits until it is resumed: {held}");
+    assert_eq!(told(&world, "Ready"), ("True".into(), "Paused".into(), ready));
+    assert_eq!(told(&world, "WorkersReady").2, "3 worker nodes are ready, 1 are wanted");
+    delete(&mut world);
+    settle(&mut world, &mut chance);
+    assert_eq!((status(&world).phase, blockers(&world)), (Some(ClusterPhase::Deleting), vec!["Paused".to_owned()]));
+    assert_eq!(status(&world).blockers[0].message, "the cluster is paused, so it is not deleted");
+    change(&mut world, |spec| spec.paused = None);
+    settle(&mut world, &mut chance);
+    assert!(world.is_empty(), "something is left behind");
+}
+
+#[test]
+fn what_is_usable_is_ready_whatever_is_lost_or_stuck() {
+    let mut chance = Chance::of(1);
+    let mut world = World::new(spec());
+    world.missing = Some("v1.31.999".to_owned());
+    settle(&mut world, &mut chance);
+    let pool = world.deployments.get_mut("c-workers").unwrap();
+    pool.status.as_mut().unwrap().ready_replicas = 2;
+    world.round(&mut chance, false);
+    let lacks = "c-workers: 2 of 3 machines are ready";
+    assert_eq!(status(&world).phase, Some(ClusterPhase::Ready));
+    assert_eq!(told(&world, "WorkersReady"), ("False".into(), "WorkersPending".into(), lacks.into()));
+    let ready = format!("the cluster serves with 2 of 3 worker nodes: {lacks}");
+    assert_eq!(told(&world, "Ready"), ("True".into(), "WorkersPending".into(), ready));
+    world.deployments.get_mut("c-workers").unwrap().status.as_mut().unwrap().ready_replicas = 0;
+    world.round(&mut chance, false);
+    assert_eq!(told(&world, "Ready").0, "False");
+    settle(&mut world, &mut chance);
+
+    change(&mut world, |spec| spec.kubernetes_version = Some("v1.31.999".to_owned()));
+    settle(&mut world, &mut chance);
+    change(&mut world, |spec| spec.workers.replicas = Some(5));
+    world.round(&mut chance, false);
+    world.round(&mut chance, false);
+    let ready = "the cluster serves v1.30.0 and does not get to v1.31.999: pods do not start";
+    assert_eq!(told(&world, "Ready"), ("True".into(), "UpgradeStuck".into(), ready.into()));
+    let held = "c-workers: 3 of 5 machines are ready: none is added before the control plane is of v1.31.999";
+    assert_eq!(told(&world, "WorkersReady"), ("False".into(), "UpgradeStuck".into(), held.into()));
 }

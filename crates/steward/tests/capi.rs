@@ -132,6 +132,14 @@ fn who_sleeps_as_asked_for_is_ready_and_who_is_told_to_wait_waits() {
     let available = status.conditions.iter().find(|known| known.type_ == "Available").unwrap();
     assert_eq!((status.ready, available.reason.as_deref()), (true, Some("Asleep")));
 
+    // One that was woken into another version serves nothing before some of it starts.
+    for (pods, is_ready) in [(1, true), (0, false)] {
+        let mut running = running("Upgrading");
+        running["kubernetesResources"]["deployment"]["readyReplicas"] = json!(pods);
+        let woken = observed(asked("my-cluster", plain()), Some(cluster(json!({}))), Some(tenant(running)));
+        assert_eq!(report(&woken, &plan(&woken)).ready, is_ready, "{pods}");
+    }
+
     let paused = observed(asked("my-cluster", plain()), Some(cluster(json!({"paused": true}))), None);
     let kept = plan(&paused);
     assert!(kept.paused && kept.steps.is_empty());

@@ -10,7 +10,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 
 use super::row::{HEADINGS, Row, WIDE_HEADINGS, cells, phase_colour};
 use super::wait::next;
-use super::{Named, age};
+use super::{Named, age, sleeps};
 use crate::failure::{Failure, Outcome};
 use crate::lookup::{self, Found};
 use crate::output::{Format, print_object};
@@ -84,25 +84,34 @@ fn described(cluster: &TenantCluster, now: Timestamp, wide: bool, screen: Screen
     let deleting = cluster.metadata.deletion_timestamp.is_some();
     let phase = if deleting { ClusterPhase::Deleting } else { status.phase.unwrap_or(ClusterPhase::Pending) };
     let since = status.last_transition_time.as_ref().map(|time| format!(" for {}", age(Some(time), now)));
-    let paused = if cluster.spec.paused == Some(true) { ", paused" } else { "" };
+    let (is_paused, asleep) = (cluster.spec.paused == Some(true), sleeps(cluster));
+    let held = match (is_paused, asleep) {
+        (true, _) => ", paused",
+        (false, true) => ", asleep: spec.controlPlane.replicas is 0, 1 or more wakes it",
+        (false, false) => "",
+    };
     let painted = phase_colour(phase.as_str()).map(|colour| screen.paint(colour, phase.as_str()));
     let wanted = cluster.spec.kubernetes_version.clone().or(resolved.kubernetes_version);
     let runs = status.observed_state.as_ref().and_then(|state| state.kubernetes_version.clone());
     let version = match (runs, wanted) {
         (Some(runs), Some(wanted)) if runs != wanted && is_held(&status) => format!("{runs}, as {wanted} cannot be"),
+        (Some(runs), Some(wanted)) if runs != wanted && is_paused => format!("{runs}, and {wanted} once it is resumed"),
+        (Some(runs), Some(wanted)) if runs != wanted && asleep => format!("{runs}, and {wanted} once it is woken"),
         (Some(runs), Some(wanted)) if runs != wanted => format!("{runs}, on its way to {wanted}"),
         (runs, wanted) => runs.or(wanted).unwrap_or_default(),
     };
     let provider = resolved.provider_config_ref.map(|reference| reference.name);
     let provider =
         provider.or_else(|| cluster.spec.provider_config_ref.as_ref().map(|reference| reference.name.clone()));
-    let workers = status
-        .worker_nodes_desired
-        .map(|wanted| format!("{} of {wanted} ready", status.worker_nodes_ready.unwrap_or(0)));
+    let ready = status.worker_nodes_ready.unwrap_or(0);
+    let workers = status.worker_nodes_desired.map(|wanted| match ready > wanted {
+        true => format!("{ready} ready, {wanted} wanted"),
+        false => format!("{ready} of {wanted} ready"),
+    });
     let mut lines = vec![
         ("Name", cluster.name_any()),
         ("Team", cluster.namespace().unwrap_or_default()),
-        ("Phase", format!("{}{}{paused}", painted.unwrap_or_default(), since.unwrap_or_default())),
+        ("Phase", format!("{}{}{held}", painted.unwrap_or_default(), since.unwrap_or_default())),
         ("Version", version),
         ("Endpoint", status.control_plane_endpoint.clone().unwrap_or_default()),
         ("Workers", workers.unwrap_or_default()),
@@ -229,5 +238,34 @@ mod tests {
             .unwrap();
             assert_eq!(defaults(&cluster).as_deref(), expected, "{spec}");
         }
+    }
+
+    #[test]
+    fn what_holds_a_cluster_is_told_with_its_phase() {
+        let told = |spec: serde_json::Value, reason: &str| {
+            let cluster: TenantCluster = serde_json::from_value(json!({
+                "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster", "metadata": {"name": "c"},
+                "spec": spec, "status": {
+                    "phase": "Ready", "workerNodesReady": 5, "workerNodesDesired": 3,
+                    "observedState": {"kubernetesVersion": "v1.34.2"},
+                    "conditions": [{"type": "Ready", "status": "False", "reason": reason}],
+                },
+            }))
+            .unwrap();
+            let text = described(&cluster, Timestamp::UNIX_EPOCH, false, Screen { colour: false, live: false });
+            let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+            [line("Phase:"), line("Version:"), line("Workers:")]
+        };
+        let workers = "5 ready, 3 wanted";
+        assert_eq!(
+            told(json!({"paused": true, "kubernetesVersion": "v1.35.0"}), "x"),
+            ["Ready, paused", "v1.34.2, and v1.35.0 once it is resumed", workers]
+        );
+        let phase = "Ready, asleep: spec.controlPlane.replicas is 0, 1 or more wakes it";
+        assert_eq!(
+            told(json!({"controlPlane": {"replicas": 0}, "kubernetesVersion": "v1.35.0"}), "Asleep"),
+            [phase, "v1.34.2, and v1.35.0 once it is woken", workers]
+        );
+        assert_eq!(told(json!({"kubernetesVersion": "v1.35.0"}), "x")[1], "v1.34.2, on its way to v1.35.0");
     }
 }

@@ -18,9 +18,14 @@ mod user_file;
 mod wait;
 mod why;
 
+use butler_api::butler::TenantCluster;
+use butler_api::names::conditions::READY;
+use butler_api::shared::Condition;
 use clap::{Args, Subcommand};
+use fleet::cluster::ASLEEP;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
 
 use crate::command::Global;
 use crate::failure::Outcome;
@@ -107,6 +112,20 @@ impl Command {
             Self::Export(export) => export.run(session).await,
         }
     }
+}
+
+/// Whether nobody answers because the team wants it so.
+fn sleeps(cluster: &TenantCluster) -> bool {
+    let conditions = cluster.status.iter().flat_map(|status| &status.conditions);
+    let is_told = |known: &Condition| known.type_ == READY && known.reason.as_deref() == Some(ASLEEP);
+    cluster.spec.control_plane.replicas == Some(0) && conditions.into_iter().any(is_told)
+}
+
+/// The command that wakes a cluster.
+fn waker(cluster: &TenantCluster) -> String {
+    let (name, team) = (cluster.name_any(), cluster.namespace().unwrap_or_default());
+    let spec = r#"{"spec":{"controlPlane":{"replicas":1}}}"#;
+    format!("kubectl -n {team} patch tenantcluster {name} --type merge -p '{spec}'")
 }
 
 /// How long ago something was, as kubectl writes it.

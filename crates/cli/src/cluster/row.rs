@@ -69,6 +69,7 @@ struct Workers {
 struct ControlPlane {
     #[serde(rename = "type")]
     type_: Option<String>,
+    replicas: Option<i32>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -125,6 +126,8 @@ pub(crate) fn cells(row: &Row, now: Timestamp, wide: bool) -> Vec<Cell> {
     let waiting = match status.blockers.first() {
         _ if spec.paused == Some(true) => "Paused",
         Some(blocker) => blocker.reason.as_str(),
+        // That nobody answers is no trouble where nobody is to.
+        None if phase == ClusterPhase::Ready.as_str() && spec.control_plane.replicas == Some(0) => "Asleep",
         None => "",
     };
     let text = |value: Option<&String>| Cell::from(value.map_or("", String::as_str));
@@ -173,7 +176,7 @@ mod tests {
         table.render(Screen { colour: false, live: false })
     }
 
-    fn objects() -> [Value; 3] {
+    fn objects() -> [Value; 4] {
         [
             json!({
                 "metadata": {"name": "my-cluster", "namespace": "team-a", "creationTimestamp": "2026-01-01T00:00:00Z"},
@@ -187,6 +190,10 @@ mod tests {
                 },
             }),
             json!({"metadata": {"name": "new", "namespace": "b"}, "spec": {"paused": true, "workers": {"replicas": 2}}}),
+            json!({
+                "metadata": {"name": "night", "namespace": "b"}, "spec": {"controlPlane": {"replicas": 0}},
+                "status": {"phase": "Ready"},
+            }),
             json!({
                 "metadata": {"name": "old", "namespace": "b", "deletionTimestamp": "2026-01-01T23:00:00Z"},
                 "spec": {}, "status": {"phase": "Ready"},
@@ -202,6 +209,7 @@ mod tests {
 NAME         TEAM     PHASE      VERSION   WORKERS   ENDPOINT           WAITING FOR             AGE
 my-cluster   team-a   Updating   v1.30.0   3/3       10.40.0.201:6443   ControlPlaneUpgrading   24h
 new          b        Pending    <none>    0/2       <none>             Paused                  <unknown>
+night        b        Ready      <none>    <none>    <none>             Asleep                  <unknown>
 old          b        Deleting   <none>    <none>    <none>             <none>                  <unknown>
 "
         );

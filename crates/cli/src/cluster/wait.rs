@@ -15,8 +15,8 @@ use kube::ResourceExt;
 use kube::runtime::{WatchStreamExt, watcher};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
-use super::Named;
 use super::progress::{Progress, waiting_for};
+use super::{Named, sleeps, waker};
 use crate::failure::{Code, Failure, Outcome};
 use crate::lookup;
 use crate::screen::print;
@@ -64,6 +64,8 @@ pub(crate) enum Verdict {
     NotYet,
     /// It will not come to that by itself.
     Hopeless(String),
+    /// Somebody wants it so; how it is, and the way out.
+    Held(String),
     /// It is not there any more.
     Gone,
 }
@@ -124,6 +126,7 @@ pub(crate) async fn follow(
         Ok(Ok(Verdict::Reached | Verdict::NotYet)) => Ok(()),
         Ok(Ok(Verdict::Gone)) => Err(Failure::new(Code::NotFound, format!("{name} is gone"))),
         Ok(Ok(Verdict::Hopeless(reason))) => Err(Failure::failed(format!("{name} is {reason}; {why}"))),
+        Ok(Ok(Verdict::Held(how))) => Err(Failure::failed(format!("{name} is {how}"))),
         Ok(Err(failure)) => Err(failure),
         Err(_) => {
             let waits = last.as_ref().and_then(waiting_for).map(|waits| format!(", it waits for {waits}"));
@@ -180,8 +183,23 @@ pub(crate) fn judge(goal: &Goal, cluster: Option<&TenantCluster>) -> Verdict {
             condition.is_some_and(|condition| condition.status.as_str() == wanted)
         }
     };
-    if reached && !outdated {
+    let is_paused = cluster.spec.paused == Some(true);
+    let is_held = is_paused && *goal == Goal::Ready && !status.remaining.is_empty();
+    if reached && !outdated && !is_held {
         return Verdict::Reached;
+    }
+    let is_leaving = cluster.metadata.deletion_timestamp.is_some();
+    let held = match goal {
+        Goal::Ready if is_paused => Some("what was asked for"),
+        Goal::Deleted if is_paused && is_leaving => Some("its deletion"),
+        _ => None,
+    };
+    if let Some(held) = held {
+        let (name, team) = (cluster.name_any(), cluster.namespace().unwrap_or_default());
+        return Verdict::Held(format!("paused, and {held} waits for `butlerctl cluster resume {name} -n {team}`"));
+    }
+    if *goal == Goal::Ready && !outdated && sleeps(cluster) {
+        return Verdict::Held(format!("asleep: spec.controlPlane.replicas is 0; `{}` wakes it", waker(cluster)));
     }
     let retried = cluster.annotations().get(annotations::RETRY);
     let retry_waits = retried.is_some() && retried != status.observed_retry.as_ref();
@@ -325,5 +343,41 @@ mod tests {
         }
         assert_eq!(judge(&Goal::Deleted, None), Verdict::Reached);
         assert_eq!(judge(&Goal::Ready, None), Verdict::Gone);
+    }
+
+    #[test]
+    fn nobody_waits_for_what_somebody_holds() {
+        let paused =
+            |what: &str| Verdict::Held(format!("paused, and {what} waits for `butlerctl cluster resume a -n t`"));
+        let asleep = Verdict::Held(
+            "asleep: spec.controlPlane.replicas is 0; `kubectl -n t patch tenantcluster a --type merge \
+             -p '{\"spec\":{\"controlPlane\":{\"replicas\":1}}}'` wakes it"
+                .into(),
+        );
+        let pause = || json!({"paused": true});
+        let sleep = || json!({"controlPlane": {"replicas": 0}});
+        let leaving = Some("2026-01-01T00:00:00Z");
+        let night = json!([{"type": "Ready", "status": "False", "reason": "Asleep"}]);
+        let day = json!([{"type": "Ready", "status": "True"}]);
+        for (goal, spec, deleted, seen, remaining, conditions, expected) in [
+            ("Ready", pause(), None, 2, json!([]), &day, Verdict::Reached),
+            ("Ready", pause(), None, 1, json!([]), &day, paused("what was asked for")),
+            ("Ready", pause(), None, 2, json!(["workers: 3 to 5 machines"]), &day, paused("what was asked for")),
+            ("phase=Ready", pause(), None, 2, json!(["workers: 3 to 5 machines"]), &day, Verdict::Reached),
+            ("phase=Updating", pause(), None, 2, json!([]), &day, Verdict::NotYet),
+            ("Deleted", pause(), leaving, 2, json!([]), &day, paused("its deletion")),
+            ("Deleted", pause(), None, 2, json!([]), &day, Verdict::NotYet),
+            ("Ready", sleep(), None, 2, json!([]), &night, asleep),
+            ("Ready", sleep(), None, 1, json!([]), &night, Verdict::NotYet),
+            ("Deleted", sleep(), leaving, 2, json!([]), &night, Verdict::NotYet),
+        ] {
+            let cluster: TenantCluster = serde_json::from_value(json!({
+                "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster", "spec": spec,
+                "metadata": {"name": "a", "namespace": "t", "generation": 2, "deletionTimestamp": deleted},
+                "status": {"phase": "Ready", "observedGeneration": seen, "remaining": remaining, "conditions": conditions},
+            }))
+            .unwrap();
+            assert_eq!(judge(&goal.parse().unwrap(), Some(&cluster)), expected, "{goal} {spec} {seen} {remaining}");
+        }
     }
 }

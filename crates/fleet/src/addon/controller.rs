@@ -37,7 +37,7 @@ use super::turns::Turns;
 use super::wanted::Wanted;
 use super::work::{self, Fault, Origin, Told, label};
 use crate::blockers::blocker;
-use crate::cluster::team_name;
+use crate::cluster::{WAKING, team_name};
 use crate::names;
 use crate::names::MANAGER;
 use crate::time::now;
@@ -257,9 +257,9 @@ impl<K: Addon> Shared<K> {
         let is_void = version.is_none() && status.ready_since.is_none();
         Ground {
             exists: true,
-            // One that goes says that nothing of it is ready, and answers for a while.
-            answers: self.kubeconfig(&cluster).is_some()
-                && (holds(conditions::CONTROL_PLANE_READY) || (is_leaving && !is_void)),
+            answers: self.kubeconfig(&cluster).is_some() && holds(conditions::CONTROL_PLANE_READY),
+            sleeps: cluster.spec.control_plane.replicas == Some(0),
+            is_waking: status.blockers.iter().any(|blocker| blocker.reason == WAKING),
             is_void,
             has_nodes: status.worker_nodes_desired != Some(0)
                 && matches!(

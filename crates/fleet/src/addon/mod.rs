@@ -40,6 +40,7 @@ pub use controller::AddonController;
 pub use graph::{IfMissing, Need, Node};
 pub use observed::{Compared, Ground, Installed, Mending, Observed, Progress, Revision, Running, Sight, Trouble};
 pub use placement::Placement;
+pub(crate) use plan::awaits_workers;
 pub use plan::{NO_WORKERS, PAUSED, Plan, Step, plan};
 pub(crate) use report::INSTALLED;
 pub use report::report;

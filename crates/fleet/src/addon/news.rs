@@ -3,6 +3,7 @@
 use butler_api::butler::addon_install::{AddonInstallStatus, AddonPhase};
 use runtime::events::News;
 
+use super::plan::NO_WORKERS;
 use crate::names::MANAGER;
 
 /// What is new in `after`.
@@ -24,6 +25,12 @@ pub(super) fn news(before: &AddonInstallStatus, after: &AddonInstallStatus) -> V
             _ => None,
         };
         all.extend(trouble.map(|reason| News::warning(MANAGER, reason, message)));
+    }
+    let idles = |status: &AddonInstallStatus| status.blockers.iter().find(|told| told.reason == NO_WORKERS).cloned();
+    if after.phase == Some(AddonPhase::Installed)
+        && let (None, Some(idle)) = (idles(before), idles(after))
+    {
+        all.push(News::normal(MANAGER, NO_WORKERS, idle.message));
     }
     let repaired = |status: &AddonInstallStatus| status.drift.as_ref().and_then(|drift| drift.last_repaired.clone());
     if repaired(after).is_some() && repaired(before) != repaired(after) {

@@ -62,6 +62,10 @@ pub struct Ground {
     pub exists: bool,
     /// Whether its API answers.
     pub answers: bool,
+    /// Whether its API does not answer because its team wants it so.
+    pub sleeps: bool,
+    /// Whether its API is about to answer once more, for its contents to be removed.
+    pub is_waking: bool,
     /// Whether its API has not answered once, so that nothing can be on it.
     pub is_void: bool,
     /// Whether it has nodes, so that workloads can run.

@@ -16,12 +16,14 @@ use super::placement::Placement;
 use super::report::HEALTHY;
 use super::wanted::{For, Wanted, wanted};
 use crate::blockers::{blocker, waiting};
+use crate::cluster::{ASLEEP, WAKING};
 use crate::names;
 pub(super) use drift::{BUSY, CHANGED, CONTESTED, DRIFTED, INTERRUPTED};
 use drift::{Others, compare, cut_short, keep, look_again, others, taken_over};
 pub use paused::PAUSED;
 use paused::{look, paused};
 pub use workers::NO_WORKERS;
+pub(crate) use workers::awaits_workers;
 use workers::{is_network, lacks_workers, unready_since, wants_no_workers, without_workers};
 
 /// The first wait after a failure. Each failure in a row doubles it.
@@ -206,14 +208,20 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
     let waited = observed.now.duration_since(installed.at.max(unready_since(observed))).unsigned_abs();
     let left = match observed.before.phase {
         Some(AddonPhase::Degraded) => Duration::ZERO,
+        // It starts once more on workers that were not there before.
+        Some(AddonPhase::Installed) if awaits_workers(&observed.before) => {
+            let told = observed.before.blockers.iter().any(|told| told.reason == UNREADY);
+            if told { wanted.patience.saturating_sub(waited) } else { wanted.patience }
+        }
         Some(AddonPhase::Installed) => GRACE.saturating_sub(unhealthy_for(observed)),
         _ => wanted.patience.saturating_sub(waited),
     };
     plan.phase = Some(match (unhealthy.is_empty(), left.is_zero()) {
         (true, _) => AddonPhase::Installed,
         // It is on its way for as long as there is nothing it could run on, unless it was there before.
-        _ if is_idle && !observed.has_run() => match observed.before.phase {
+        _ if is_idle => match observed.before.phase {
             Some(AddonPhase::Upgrading) => AddonPhase::Upgrading,
+            _ if observed.has_run() => AddonPhase::Installed,
             _ => AddonPhase::Installing,
         },
         (false, true) => AddonPhase::Degraded,
@@ -326,7 +334,10 @@ fn leaving(observed: &Observed) -> Plan {
         None => {}
     }
     if !observed.ground.answers {
-        plan.blockers.push(unreachable(observed));
+        plan.blockers.push(match observed.ground.is_waking {
+            true => waiting(WAKING, format!("{} is being woken to remove it", observed.ground.title), Vec::new()),
+            false => unreachable(observed),
+        });
         return plan;
     }
     // Somebody who asks for another try need not wait.
@@ -419,6 +430,9 @@ fn ground(observed: &Observed) -> Option<Blocker> {
     if let Some(denied) = &observed.ground.denied {
         let remedy = "ask for another addon, or let the Team's limits allow it";
         return Some(blocker("AddonDenied", denied.clone(), BlockerOwner::PlatformAdmin, remedy));
+    }
+    if !observed.ground.answers && observed.ground.sleeps {
+        return Some(waiting(ASLEEP, format!("{title} is asleep"), Vec::new()));
     }
     if !observed.ground.answers {
         return Some(waiting("ClusterNotReady", format!("the API of {title} does not answer yet"), Vec::new()));

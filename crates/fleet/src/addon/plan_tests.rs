@@ -110,6 +110,7 @@ fn an_addon_begins_when_everything_is_there() {
     for (change, expected) in [
         ((|o| o.ground.exists = false) as fn(&mut Observed), "Pending nothing ClusterMissing"),
         (|o| o.ground.answers = false, "Pending nothing ClusterNotReady"),
+        (|o| (o.ground.answers, o.ground.sleeps) = (false, true), "Pending nothing Asleep"),
         (|o| o.ground.has_nodes = false, "Pending nothing ClusterNotReady"),
         (|o| o.ground.is_leaving = true, "Pending nothing ClusterDeleting"),
         // A pod network is what nodes wait for.
@@ -249,12 +250,12 @@ fn what_has_no_workers_to_run_on_is_on_its_way_until_it_has_run() {
     for (phase, workers, second, expected) in [
         ("Installing", (0, 0), late, "Installing repair NoWorkers"),
         ("Installed", (0, 0), 1000, "Installed repair NoWorkers"),
-        ("Degraded", (0, 0), late, "Degraded repair NoWorkers"),
+        ("Degraded", (0, 0), late, "Installed repair NoWorkers"),
         ("Upgrading", (0, 0), late, "Upgrading repair NoWorkers"),
         ("Installing", (0, 2), late, "Installing repair NoWorkers"),
         ("Upgrading", (0, 2), late, "Upgrading repair NoWorkers"),
         // They went away by themselves.
-        ("Degraded", (0, 2), late, "Degraded repair NoWorkers"),
+        ("Degraded", (0, 2), late, "Installed repair NoWorkers"),
         ("Installing", (1, 2), late, "Degraded repair WorkloadNotReady"),
     ] {
         let before = json!({"phase": phase, "helmRelease": {"name": "l"}});
@@ -265,13 +266,35 @@ fn what_has_no_workers_to_run_on_is_on_its_way_until_it_has_run() {
     // That it was installed is not forgotten.
     let mut idle = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), seen(1, &["Deployment a"]));
     idle.ground.workers = Some((0, 0));
-    for (second, phase) in [(1000, AddonPhase::Installed), (1006, AddonPhase::Degraded)] {
+    for second in [1000, 1006] {
         idle.now = at(second);
         idle.before = report(&idle, &plan(&idle));
-        assert_eq!((idle.before.phase, idle.before.blockers[0].reason.as_str()), (Some(phase), "NoWorkers"));
+        let told = (idle.before.phase, idle.before.blockers[0].reason.as_str());
+        assert_eq!(told, (Some(AddonPhase::Installed), "NoWorkers"));
+        assert!(awaits_workers(&idle.before));
     }
-    idle.ask.paused = true;
-    assert!(plan(&idle).is_installed);
+    let mut paused = idle.clone();
+    paused.ask.paused = true;
+    assert!(plan(&paused).is_installed);
+    // On workers that come back it has its time to start, as at first.
+    let mut back = idle.clone();
+    back.ground.workers = Some((1, 2));
+    for (second, phase) in [(1100, AddonPhase::Installed), (1699, AddonPhase::Installed), (1701, AddonPhase::Degraded)]
+    {
+        back.now = at(second);
+        back.before = report(&back, &plan(&back));
+        let told = (back.before.phase, back.before.blockers[0].reason.as_str(), awaits_workers(&back.before));
+        assert_eq!(told, (Some(phase), "WorkloadNotReady", true), "{second}");
+    }
+    // What only restarts awaits nothing.
+    let mut restarts =
+        installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), seen(1, &["Deployment a"]));
+    for (second, phase) in [(1000, AddonPhase::Installed), (1004, AddonPhase::Installed), (1006, AddonPhase::Degraded)]
+    {
+        restarts.now = at(second);
+        restarts.before = report(&restarts, &plan(&restarts));
+        assert_eq!((restarts.before.phase, awaits_workers(&restarts.before)), (Some(phase), false), "{second}");
+    }
     // Patience begins when there is something to run on.
     let since = at(1490).to_string();
     let blocker = json!({"reason": "WorkloadNotReady", "message": "no", "since": since});
@@ -572,6 +595,11 @@ fn an_addon_goes_in_its_turn() {
         (&there, |o| o.progress.running = Some(Running::Ensure(String::new())), "Uninstalling stop"),
         (&there, |o| o.ground.exists = false, "Uninstalling release"),
         (&there, |o| o.ground.answers = false, "Uninstalling nothing ClusterUnreachable"),
+        (
+            &there,
+            |o| (o.ground.answers, o.ground.is_leaving, o.ground.is_waking) = (false, true, true),
+            "Uninstalling nothing ControlPlaneWaking",
+        ),
         (&there, |o| o.ground.is_void = true, "Uninstalling uninstall"),
         // Where nobody has ever answered, nothing is left behind.
         (

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use butler_api::butler::tenant_cluster::TenantCluster;
 use butler_api::butler::{IPAllocation, TenantAddon};
+use butler_api::controlplane::StewardControlPlane;
 use butler_api::names::VIEWER_CONF;
 use butler_api::names::finalizers::TENANT_CLUSTER;
 use butler_api::shared::{Blocker, BlockerOwner};
@@ -66,6 +67,13 @@ impl ClusterController {
                 let body = json!({"spec": {"paused": paused}});
                 let params = PatchParams { field_manager: Some(MANAGER.into()), ..PatchParams::default() };
                 self.capi.wrote(clusters.patch(&observed.name(), &params, &Patch::Merge(&body)).await?);
+                Ok(true)
+            }
+            Step::Wake(version) => {
+                let planes: Api<StewardControlPlane> = self.applier.api(&observed.internals());
+                let body = json!({"spec": {"replicas": 1, "version": version.to_string()}});
+                let params = PatchParams { field_manager: Some(MANAGER.into()), ..PatchParams::default() };
+                self.control_planes.wrote(planes.patch(&observed.name(), &params, &Patch::Merge(&body)).await?);
                 Ok(true)
             }
             Step::Invite { pool, is_talos } => self.invite(observed, pool, *is_talos).await,

@@ -18,7 +18,7 @@ use super::plan::{Kind, Step};
 use super::remaining::Remaining;
 use super::render::Object;
 use super::resolve::Wanted;
-use crate::addon::{INSTALLED, NO_WORKERS};
+use crate::addon::{INSTALLED, NO_WORKERS, awaits_workers};
 use crate::blockers::{blocker, waiting};
 use crate::names;
 
@@ -32,6 +32,8 @@ pub(crate) struct Addons {
     pub(crate) blockers: Vec<Blocker>,
     /// Every addon the cluster asks for is installed, and runs.
     pub(crate) are_installed: bool,
+    /// Every addon the cluster asks for is on it, though some may not run just now.
+    pub(crate) have_run: bool,
     /// Why some do not run on a cluster that wants no workers, which therefore waits for none.
     pub(crate) idle: Option<Blocker>,
     pub(crate) remaining: Remaining,
@@ -39,18 +41,23 @@ pub(crate) struct Addons {
 
 /// Makes what the spec asks for, removes what it no longer asks for, and reads how far they are.
 pub(crate) fn addons(observed: &Observed, wanted: &Wanted) -> Addons {
-    let mut found = Addons { are_installed: true, ..Addons::default() };
+    let mut found = Addons { are_installed: true, have_run: true, ..Addons::default() };
     if !is_butlers(wanted) {
         return found;
     }
     let desired = desired(observed, wanted);
     // Without an address nothing can be said of the pod network yet.
     found.are_installed = endpoint(observed).is_some();
+    found.have_run = found.are_installed;
     for addon in &desired {
         let name = addon.name_any();
         let known = observed.addons.iter().find(|known| known.name_any() == name);
         let is_installed = known.is_some_and(|known| is_up(known) && !is_changed(known, addon));
         found.are_installed &= is_installed;
+        let has_run = |known: &&Arc<TenantAddon>| {
+            matches!(phase_of(known), Some(AddonPhase::Installed | AddonPhase::Degraded)) && !is_changed(known, addon)
+        };
+        found.have_run &= known.filter(has_run).is_some();
         match known {
             Some(known) if !is_owned(observed, known) => found.blockers.push(taken(&name)),
             // It comes back once it is gone.
@@ -64,8 +71,11 @@ pub(crate) fn addons(observed: &Observed, wanted: &Wanted) -> Addons {
                 if !is_installed {
                     found.blockers.push(not_installed(known));
                 }
-                if !is_up(known) && phase_of(known) != Some(AddonPhase::Degraded) {
-                    found.remaining.underway.push(format!("{name}: install it"));
+                match phase_of(known) {
+                    _ if is_up(known) => {}
+                    Some(AddonPhase::Degraded) => {}
+                    Some(AddonPhase::Installed) => found.remaining.underway.push(format!("{name}: start it")),
+                    _ => found.remaining.underway.push(format!("{name}: install it")),
                 }
             }
             None => {
@@ -217,6 +227,7 @@ fn is_up(addon: &TenantAddon) -> bool {
     let is_missing = |known: &Condition| known.type_ == INSTALLED && known.status != ConditionStatus::True;
     phase_of(addon) == Some(AddonPhase::Installed)
         && !conditions.into_iter().any(is_missing)
+        && !addon.status.as_ref().is_some_and(awaits_workers)
         && (told.is_none() || told == addon.metadata.generation)
 }
 
@@ -260,6 +271,10 @@ fn not_installed(addon: &TenantAddon) -> Blocker {
             let remedy = cause.as_ref().and_then(|cause| cause.remedy.clone()).unwrap_or_default();
             let message = format!("addon {name} is to be removed, and stays as long as spec.addons asks for it");
             blocker("AddonHeld", message, BlockerOwner::User, remedy)
+        }
+        Some(AddonPhase::Installed) => {
+            let message = format!("addon {name} starts once more on workers that come");
+            waiting("AddonsStarting", message, evidence(cause))
         }
         phase => {
             let doing = match phase {

@@ -4,15 +4,18 @@
 use butler_api::shared::{Blocker, BlockerOwner};
 use kube::ResourceExt;
 
-use super::motion;
 use super::observed::Observed;
 use super::phase::Facts;
 use super::plan::{Kind, Plan, Step, holds};
+use super::{health, motion};
 use crate::blockers::{blocker, waiting};
 use crate::names;
 
 /// Condition: what was made inside the cluster, and lives outside of it, is removed.
 pub(crate) const CONTENTS_REMOVED: &str = "ContentsRemoved";
+
+/// The control plane has to answer once more before the cluster can go.
+pub(crate) const WAKING: &str = "ControlPlaneWaking";
 
 /// What to do next for a cluster that is to go.
 pub(super) fn plan(observed: &Observed) -> Plan {
@@ -24,33 +27,32 @@ pub(super) fn plan(observed: &Observed) -> Plan {
         plan.steps.push(Step::Record);
         return plan;
     }
+    if observed.capi.as_ref().is_some_and(|capi| capi.spec.paused == Some(true)) {
+        plan.steps.push(Step::Pause(false));
+    }
+    // One that never answered has made nothing, and one that is going already was asked before.
+    let is_going = observed.capi.as_ref().is_none_or(|capi| capi.metadata.deletion_timestamp.is_some());
+    let abandoned = observed.cluster.annotations().contains_key(names::ABANDON_CONTENTS);
+    let has_contents = observed.has_answered() && !is_going && !abandoned && !holds(observed, CONTENTS_REMOVED);
+    if has_contents && !observed.answers() {
+        wake(observed, &mut plan);
+    }
     if !observed.addons.is_empty() {
         let addons: Vec<String> = observed.addons.iter().map(|addon| addon.name_any()).collect();
         plan.steps.extend(addons.iter().map(|name| Step::Delete(Kind::Addon, name.clone())));
         let evidence = addons.iter().map(|name| format!("TenantAddon {name} is there")).collect();
         plan.blockers.push(waiting("AddonsUninstalling", "addons are being uninstalled", evidence));
-        plan.blockers.extend(stuck(observed));
+        plan.blockers.extend(stuck(observed).filter(|_| observed.answers()));
         return plan;
     }
-    // One that never answered has made nothing, and one that is going already was asked before.
-    let is_going = observed.capi.as_ref().is_none_or(|capi| capi.metadata.deletion_timestamp.is_some());
-    let abandoned = observed.cluster.annotations().contains_key(names::ABANDON_CONTENTS);
-    if observed.has_answered() && !is_going && !abandoned && !holds(observed, CONTENTS_REMOVED) {
-        if observed.capi.as_ref().is_some_and(|capi| capi.spec.paused == Some(true)) {
-            plan.steps.push(Step::Pause(false));
-        }
+    if has_contents {
         if observed.answers() {
             plan.steps.push(Step::ClearContents);
-        } else {
-            plan.blockers.push(unreachable());
         }
         return plan;
     }
     if observed.capi.is_some() || !observed.machines.is_empty() {
-        if let Some(capi) = &observed.capi {
-            if capi.spec.paused == Some(true) {
-                plan.steps.push(Step::Pause(false));
-            }
+        if observed.capi.is_some() {
             plan.steps.push(Step::Delete(Kind::Cluster, observed.name()));
         }
         let message = match (observed.machines.len(), observed.control_plane.is_some()) {
@@ -79,6 +81,31 @@ pub(super) fn plan(observed: &Observed) -> Plan {
     plan
 }
 
+/// Nobody but the cluster itself can remove what is inside. One that sleeps, or was to become what does not start, is woken for
+/// that in the version that has answered.
+fn wake(observed: &Observed, plan: &mut Plan) {
+    let step = observed.control_plane.as_ref().filter(|_| observed.standalone.is_none()).and_then(|plane| {
+        let version = observed.answered_version()?;
+        let is_asked = plane.spec.replicas > 0 && plane.spec.kubernetes_version().parse().ok() == Some(version);
+        (!is_asked).then_some(Step::Wake(version))
+    });
+    let is_woken = step.is_some() || observed.cluster.spec.control_plane.replicas == Some(0);
+    // What was told before it is woken was about something else.
+    let told = if step.is_some() { Vec::new() } else { health::told_of_control_plane(observed) };
+    plan.steps.extend(step);
+    let (coming, stuck): (Vec<_>, Vec<_>) =
+        told.into_iter().partition(|known| known.owner == Some(BlockerOwner::Butler));
+    if is_woken && stuck.is_empty() {
+        let message =
+            "the control plane is being woken: what is inside the cluster can only be removed while it answers";
+        let evidence = coming.into_iter().map(|known| known.message).collect();
+        plan.blockers.push(waiting(WAKING, message, evidence));
+    } else {
+        plan.blockers.extend(stuck);
+        plan.blockers.push(unreachable());
+    }
+}
+
 /// Why addons cannot be uninstalled, in their own words.
 fn stuck(observed: &Observed) -> Option<Blocker> {
     let blockers = observed.addons.iter().filter_map(|addon| addon.status.as_ref()).flat_map(|status| &status.blockers);
@@ -92,7 +119,7 @@ fn unreachable() -> Blocker {
         "the cluster's API does not answer, so load balancers and volumes that were made inside cannot be removed",
         BlockerOwner::User,
         format!(
-            "wake or repair its control plane, or leave them behind: annotate the TenantCluster with {}=true",
+            "repair its control plane, or leave them behind: annotate the TenantCluster with {}=true",
             names::ABANDON_CONTENTS
         ),
     )

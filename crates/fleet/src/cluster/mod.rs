@@ -50,6 +50,8 @@ use tokio::sync::Semaphore;
 
 pub(crate) use asked::BUTLERS_VALUES;
 pub(crate) use contents::client;
+pub(crate) use deletion::WAKING;
+pub use health::ASLEEP;
 pub(crate) use invitation::Invitation;
 pub use observed::Observed;
 pub use phase::{Facts, next as next_phase};

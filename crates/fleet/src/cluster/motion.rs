@@ -36,6 +36,11 @@ pub(crate) fn is_shrinking(pool: &MachineDeployment) -> bool {
     })
 }
 
+/// Whether a pool waits for machines that are not made yet.
+pub(crate) fn is_growing(pool: &MachineDeployment) -> bool {
+    pool.status.as_ref().is_none_or(|status| status.replicas < pool.spec.replicas)
+}
+
 /// What a machine is doing, and what it waits for; nothing of one that runs.
 pub(crate) fn of_machine(machine: &Machine) -> Option<String> {
     let status = machine.status.as_ref()?;

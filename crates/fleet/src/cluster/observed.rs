@@ -137,6 +137,11 @@ impl Observed {
         self.is_control_plane_ready() && status.is_some_and(|status| status.ready_replicas.unwrap_or(0) > 0)
     }
 
+    /// Whether nobody answers because the team wants it so.
+    pub fn sleeps(&self) -> bool {
+        self.cluster.spec.control_plane.replicas == Some(0) && !self.answers()
+    }
+
     /// Whether the control plane has answered once.
     pub fn has_answered(&self) -> bool {
         let status = self.control_plane.as_ref().and_then(|plane| plane.status.as_ref());

@@ -6,6 +6,7 @@ use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus, OsType};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kernel::version::Version;
 use kube::{Resource, ResourceExt};
 
 use super::addons::addons;
@@ -40,6 +41,8 @@ pub enum Step {
     LetView,
     /// Stop Cluster API, or let it go on.
     Pause(bool),
+    /// Have the control plane answer once more, in this version.
+    Wake(Version),
     /// Remove the load balancers and volumes that were made inside the cluster.
     ClearContents,
     /// Remove an object of the internals, by kind and name.
@@ -88,6 +91,8 @@ pub struct Plan {
     pub wanted: Option<Wanted>,
     /// Everybody was told to keep off.
     pub paused: bool,
+    /// Every addon is there, though some may not run just now.
+    pub has_addons: bool,
     /// Why addons do not run that nobody waits for, because no workers are wanted.
     pub idle: Option<Blocker>,
     /// When something ends that has to be renewed.
@@ -173,16 +178,19 @@ pub fn plan(observed: &Observed) -> Plan {
     plan.facts.provisioned = observed.is_control_plane_ready() && settled && made && has_addresses;
     let addons = addons(observed, &wanted);
     plan.facts.installed = addons.are_installed;
+    plan.has_addons = addons.have_run;
     plan.idle = addons.idle;
     plan.steps.extend(addons.steps);
-    plan.remaining.unasked.extend(addons.remaining.unasked);
-    plan.remaining.underway.extend(addons.remaining.underway);
+    plan.remaining.add(addons.remaining);
     if plan.facts.provisioned {
         plan.blockers.extend(addons.blockers);
     }
     plan.facts.hopeless = health::is_hopeless(observed);
     // Nobody who waits for a change is told that a version came that did not.
     plan.facts.changing = wanted.held.is_some() || is_changing(observed, &plan.remaining);
+    if observed.sleeps() && observed.has_answered() && plan.facts.changing {
+        plan.blockers.insert(0, health::asleep("the control plane is asleep, and what is left to do waits for it"));
+    }
     plan.wanted = Some(wanted);
     plan
 }
@@ -204,10 +212,18 @@ fn is_retried(observed: &Observed) -> bool {
 }
 
 fn paused(observed: &Observed) -> Plan {
+    let leaving = observed.cluster.metadata.deletion_timestamp.is_some();
     let wanted = resolve(&observed.cluster, observed.sources(), observed.provider.as_deref()).ok();
     let addons = wanted.as_ref().map(|wanted| addons(observed, wanted)).unwrap_or_default();
-    let facts = Facts { installed: addons.are_installed, ..Facts::default() };
-    let mut plan = Plan { paused: true, wanted, facts, idle: addons.idle, ..Plan::default() };
+    let facts = Facts { leaving, installed: addons.are_installed, ..Facts::default() };
+    let objects = wanted.as_ref().filter(|_| !leaving).and_then(|wanted| render::objects(observed, wanted).ok());
+    let held = wanted.as_ref().zip(objects).map(|(wanted, objects)| remaining(observed, wanted, &objects));
+    let mut plan =
+        Plan { paused: true, wanted, facts, has_addons: addons.have_run, idle: addons.idle, ..Plan::default() };
+    if let Some(held) = held {
+        plan.remaining = held;
+        plan.remaining.add(addons.remaining);
+    }
     if let Some(capi) = &observed.capi
         && capi.spec.paused != Some(true)
     {
@@ -215,7 +231,11 @@ fn paused(observed: &Observed) -> Plan {
     }
     plan.blockers.push(blocker(
         "Paused",
-        "the cluster is paused: nothing is changed, not even to delete it",
+        if leaving {
+            "the cluster is paused, so it is not deleted"
+        } else {
+            "the cluster is paused: nothing is changed"
+        },
         BlockerOwner::User,
         "set spec.paused to false, or run `butlerctl cluster resume`",
     ));

@@ -20,6 +20,12 @@ impl Remaining {
         self.unasked.iter().chain(&self.underway).cloned().collect()
     }
 
+    /// More that is left.
+    pub(crate) fn add(&mut self, more: Self) {
+        self.unasked.extend(more.unasked);
+        self.underway.extend(more.underway);
+    }
+
     /// Whether there is nothing left.
     pub fn is_empty(&self) -> bool {
         self.unasked.is_empty() && self.underway.is_empty()

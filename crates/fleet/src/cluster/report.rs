@@ -33,8 +33,10 @@ pub fn report(observed: &Observed, plan: &Plan, done: &Done) -> TenantClusterSta
     let before = observed.status();
     let mut facts = plan.facts;
     facts.hopeless |= done.refused;
-    let phase =
-        if plan.paused { before.phase.unwrap_or(ClusterPhase::Pending) } else { phase::next(before.phase, facts) };
+    let phase = match plan.paused && !facts.leaving {
+        true => before.phase.unwrap_or(ClusterPhase::Pending),
+        false => phase::next(before.phase, facts),
+    };
     let mut blockers = done.blockers.clone();
     blockers.extend(plan.blockers.clone());
     let moved = before.phase != Some(phase);
@@ -88,17 +90,20 @@ fn verdicts(
     blockers: &[Blocker],
     (ready, desired): (i32, i32),
 ) -> Vec<Verdict> {
-    let leaving = phase == ClusterPhase::Deleting;
-    let control_plane = observed.answers() && !leaving;
+    let control_plane = observed.answers();
     let workers = control_plane && plan.wanted.is_some() && ready >= desired;
     let has_addons = plan.facts.installed && control_plane;
     let because = |aspect: &str, fallback: &str| match cause(observed, plan, aspect).or(blockers.first().cloned()) {
         Some(blocker) => (blocker.reason, blocker.message),
         None => (fallback.to_owned(), String::new()),
     };
+    let sleeps = observed.sleeps() && observed.has_answered() && phase != ClusterPhase::Deleting;
     let judge = |aspect: &'static str, holds: bool, good: String, bad: &str| {
         if holds {
             return Verdict::holds(aspect, "AsWanted", good);
+        }
+        if sleeps && aspect != conditions::INFRASTRUCTURE_READY {
+            return asleep(aspect);
         }
         let (reason, message) = because(aspect, bad);
         Verdict::fails(aspect, reason, message)
@@ -122,7 +127,10 @@ fn verdicts(
         judge(
             conditions::WORKERS_READY,
             workers,
-            format!("{ready} of {desired} worker nodes are ready"),
+            match ready > desired {
+                true => format!("{ready} worker nodes are ready, {desired} are wanted"),
+                false => format!("{ready} of {desired} worker nodes are ready"),
+            },
             "WorkersPending",
         ),
         judge(
@@ -132,15 +140,21 @@ fn verdicts(
             "AddonsPending",
         ),
     ];
-    let serves = usable && control_plane && workers && has_addons;
+    // What does not run because workers are missing is no reason to call the rest of the cluster unusable.
+    let has_some_workers = plan.wanted.is_some() && (workers || ready > 0);
+    let serves = usable && control_plane && has_some_workers && (has_addons || (!workers && plan.has_addons));
+    let is_changing = plan.paused || phase == ClusterPhase::Updating;
     let next = plan.remaining.underway.first().or(plan.remaining.unasked.first());
-    verdicts.push(match (held(plan).filter(|_| serves), next.filter(|_| serves && phase == ClusterPhase::Updating)) {
+    verdicts.push(match (held(plan).filter(|_| serves), next.filter(|_| serves && is_changing)) {
         (Some(held), _) => {
             let message = format!("the cluster serves {version} as before: {}", held.message);
             Verdict::holds(conditions::READY, "VersionHeld", message)
         }
-        (None, Some(next)) => {
-            Verdict::holds(conditions::READY, "Updating", format!("the cluster serves, and is being changed: {next}"))
+        (None, Some(next)) => changing(observed, plan, &version, next),
+        (None, None) if serves && !workers => {
+            let (reason, message) = because(conditions::WORKERS_READY, "WorkersPending");
+            let message = format!("the cluster serves with {ready} of {desired} worker nodes: {message}");
+            Verdict::holds(conditions::READY, reason, message)
         }
         (None, None) => {
             let without = plan.idle.iter().map(|idle| format!("; {}", idle.message));
@@ -156,6 +170,32 @@ fn verdicts(
         verdicts.push(Verdict::holds(CONTENTS_REMOVED, "Removed", message));
     }
     verdicts
+}
+
+/// The cluster serves, and is not yet what its spec says.
+fn changing(observed: &Observed, plan: &Plan, version: &str, next: &str) -> Verdict {
+    let (reason, message) = match (plan.paused, health::stuck_upgrade(observed)) {
+        (true, _) => {
+            ("Paused", format!("the cluster serves, and what is left to do waits until it is resumed: {next}"))
+        }
+        (false, Some((to, cause))) => {
+            ("UpgradeStuck", format!("the cluster serves {version} and does not get to {to}: {}", cause.message))
+        }
+        (false, None) => ("Updating", format!("the cluster serves, and is being changed: {next}")),
+    };
+    Verdict::holds(conditions::READY, reason, message)
+}
+
+/// What is so while nobody answers because the team wants it so. Of what is inside nobody can say.
+fn asleep(aspect: &'static str) -> Verdict {
+    match aspect {
+        conditions::WORKERS_READY | conditions::ADDONS_READY => {
+            Verdict::unknown(aspect, health::ASLEEP, "nobody can say while the control plane is asleep")
+        }
+        _ => {
+            Verdict::fails(aspect, health::ASLEEP, format!("asleep: spec.controlPlane.replicas is 0; {}", health::WAKE))
+        }
+    }
 }
 
 /// Why the version is another than the one that is wished for.

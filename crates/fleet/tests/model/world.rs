@@ -54,6 +54,8 @@ pub(crate) struct World {
     addons: BTreeMap<String, TenantAddon>,
     kubeconfig: Option<ByteString>,
     published: Option<Secret>,
+    /// The version that there is no image of.
+    pub(crate) missing: Option<String>,
     pub(crate) receipts: usize,
     /// What was written, in the order of writing.
     pub(crate) log: Vec<String>,
@@ -87,6 +89,7 @@ impl World {
             addons: BTreeMap::new(),
             kubeconfig: None,
             published: None,
+            missing: None,
             receipts: 0,
             log: Vec::new(),
             contents: 0,
@@ -206,7 +209,16 @@ impl World {
                 self.capi.as_mut().unwrap().spec.paused = Some(*paused);
                 true
             }
+            Step::Wake(version) => {
+                let plane = self.plane.as_mut().unwrap();
+                plane.spec.replicas = 1;
+                plane.spec.version = version.to_string();
+                true
+            }
             Step::ClearContents => {
+                assert!(self.answers(), "nobody answers who could remove anything");
+                let Some(cluster) = &self.cluster else { return false };
+                assert!(cluster.metadata.deletion_timestamp.is_some(), "contents of a cluster that stays are removed");
                 self.contents = self.contents.saturating_sub(1);
                 done.contents_removed = self.contents == 0;
                 true
@@ -255,7 +267,11 @@ impl World {
                     Some(old) => {
                         let (was, is): (kernel::version::Version, kernel::version::Version) =
                             (old.spec.version.parse().unwrap(), new.spec.version.parse().unwrap());
-                        assert!(is >= was && is.minor <= was.minor + 1, "the control plane jumps from {was} to {is}");
+                        let is_back = self.missing == Some(was.to_string());
+                        assert!(
+                            (is_back || is >= was) && is.minor <= was.minor + 1,
+                            "the control plane jumps from {was} to {is}"
+                        );
                         let changed = old.spec != new.spec;
                         old.spec = new.spec;
                         changed
@@ -305,7 +321,11 @@ impl World {
     fn delete(&mut self, kind: Kind, name: &str) -> bool {
         let gone = Some(Time(Timestamp::from_second(self.now).unwrap()));
         match kind {
-            Kind::Addon => drop(self.addons.remove(name)),
+            Kind::Addon => {
+                if let Some(addon) = self.addons.get_mut(name) {
+                    addon.metadata.deletion_timestamp = gone;
+                }
+            }
             Kind::Allocation | Kind::Secret => {}
             Kind::HealthCheck => drop(self.checks.remove(name)),
             Kind::ConfigTemplate => drop(self.configs.remove(name)),
@@ -342,7 +362,22 @@ impl World {
         (0..5).any(|n| jobs[(first + n) % 5](self))
     }
 
+    /// Whether the tenant's API answers.
+    fn answers(&self) -> bool {
+        let status = self.plane.as_ref().and_then(|plane| plane.status.as_ref());
+        status.is_some_and(|status| status.initialized && status.ready_replicas > Some(0))
+    }
+
     fn addon_controller(&mut self) -> bool {
+        let was_never_there = self.kubeconfig.is_none();
+        let leaves = |addon: &TenantAddon| addon.metadata.deletion_timestamp.is_some();
+        if (self.answers() || was_never_there) && self.addons.values().any(leaves) {
+            self.addons.retain(|_, addon| !leaves(addon));
+            return true;
+        }
+        if !self.answers() {
+            return false;
+        }
         let waits = |addon: &&mut TenantAddon| addon.status.is_none();
         let Some(addon) = self.addons.values_mut().find(waits) else { return false };
         addon.status = serde_json::from_value(json!({"phase": "Installed"})).unwrap();
@@ -390,17 +425,31 @@ impl World {
             return false;
         }
         let Some(plane) = &mut self.plane else { return false };
+        let before = plane.status.clone().unwrap_or_default();
         let replicas = plane.spec.replicas;
+        let is_missing = Some(&plane.spec.version) == self.missing.as_ref();
+        // What answers goes on until something newer does.
+        let answers = replicas > 0 && (!is_missing || before.ready_replicas > Some(0));
+        let initialized = before.initialized || answers;
+        let version = Some(plane.spec.version.clone()).filter(|_| answers && !is_missing).or(before.version);
+        let failing = json!([{"reason": "PodsFailing", "message": "pods do not start", "owner": "PlatformAdmin"}]);
+        let blockers = if is_missing && replicas > 0 { failing } else { json!([]) };
         let status = StewardControlPlaneStatus {
-            initialized: true,
-            ready: replicas > 0,
-            version: Some(plane.spec.version.clone()),
+            initialized,
+            // Who sleeps does so as asked for.
+            ready: answers || (replicas == 0 && initialized),
+            answered_version: version.clone(),
+            version,
             replicas: Some(replicas),
-            ready_replicas: Some(replicas),
+            ready_replicas: Some(if answers { replicas } else { 0 }),
+            blockers: serde_json::from_value(blockers).unwrap(),
             ..StewardControlPlaneStatus::default()
         };
-        let changed = plane.status.as_ref() != Some(&status) || self.kubeconfig.is_none();
+        let changed = plane.status.as_ref() != Some(&status) || (initialized && self.kubeconfig.is_none());
         plane.status = Some(status);
+        if !initialized {
+            return changed;
+        }
         let leaving = self.capi.as_ref().is_some_and(|capi| capi.metadata.deletion_timestamp.is_some());
         if self.kubeconfig.is_none() && !leaving {
             // People make load balancers and volumes as soon as they can.
@@ -412,7 +461,8 @@ impl World {
 
     /// One machine is made, removed or becomes ready; new before old.
     fn machine_controllers(&mut self) -> bool {
-        let initialized = self.plane.as_ref().is_some_and(|plane| plane.status.is_some());
+        let status = self.plane.as_ref().and_then(|plane| plane.status.as_ref());
+        let initialized = status.is_some_and(|status| status.initialized);
         if self.is_stopped() {
             return false;
         }

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use super::world::World;
@@ -76,4 +76,26 @@ async fn a_node_that_nobody_vouches_for_has_its_time_when_controllers_start() {
     pass_after(&world, before).await;
     assert_eq!(ready_after(&world, "node-1", 20).await, "True");
     assert_eq!(ready_after(&world, "node-1", 30).await, "Unknown");
+}
+
+#[tokio::test]
+async fn the_pods_of_a_dead_machine_go_with_its_node() {
+    let world = World::with_nodes(0).await;
+    world.pulse.beats("local://1");
+    world.add_node("lost", json!({"providerID": "local://1"})).await;
+    let pods: Api<Pod> = Api::namespaced(world.client.clone(), "default");
+    let pod = json!({
+        "metadata": {"name": "a"}, "spec": {"nodeName": "lost", "containers": [{"name": "a", "image": "a"}]},
+    });
+    pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
+    world.pulse.stops("local://1", jiff::Timestamp::now());
+    let nodes: Api<Node> = Api::all(world.client.clone());
+    nodes.delete("lost", &DeleteParams::default()).await.unwrap();
+    let gone = async {
+        while pods.get_opt("a").await.unwrap().is_some() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    // No clock was moved.
+    tokio::time::timeout(Duration::from_secs(20), gone).await.unwrap();
 }

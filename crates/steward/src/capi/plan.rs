@@ -161,7 +161,8 @@ pub fn report(observed: &Observed, plan: &Plan) -> StewardControlPlaneStatus {
     let state = resources.and_then(|resources| resources.version.as_ref()?.status);
     let version = resources.and_then(|resources| resources.version.as_ref()?.version.clone());
     let pods = resources.and_then(|resources| resources.deployment.clone()).unwrap_or_default();
-    let answers = matches!(state, Some(ControlPlaneState::Ready | ControlPlaneState::Upgrading));
+    let serves = pods.ready_replicas.unwrap_or(0) > 0;
+    let answers = serves && matches!(state, Some(ControlPlaneState::Ready | ControlPlaneState::Upgrading));
     // A control plane that sleeps does so as it should.
     let ready = answers || matches!(state, Some(ControlPlaneState::Sleeping)) && before.initialized;
     let initialized = before.initialized || answers;

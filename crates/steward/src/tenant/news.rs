@@ -1,12 +1,11 @@
 //! What people are told when a control plane changes.
 
-use butler_api::names::conditions::READY;
-use butler_api::shared::{Blocker, BlockerOwner, Condition};
+use butler_api::shared::{Blocker, BlockerOwner, Condition, ConditionStatus};
 use butler_api::steward::TenantControlPlaneStatus;
 use butler_api::steward::tenant_control_plane::{CertificateReport, ControlPlaneState as State, VersionReport};
 use runtime::events::News;
 
-use super::report::{ASLEEP, PROGRESSING};
+use super::report::{ASLEEP, AVAILABLE, PROGRESSING};
 use crate::names::MANAGER;
 
 /// What is new in `after`. What only Butler waits for is no news: it is in the status while it lasts.
@@ -36,13 +35,16 @@ pub(super) fn news(before: &TenantControlPlaneStatus, after: &TenantControlPlane
             all.push(normal("Asleep", "its pods are gone; data, certificates and address stay".to_owned()));
         }
         (Some(State::Sleeping), Some(State::NotReady)) => all.push(normal("Awake", "its pods come back".to_owned())),
-        (_, Some(State::NotReady))
-            if told(after, READY).is_some_and(|ready| ready.reason.as_deref() == Some(ASLEEP)) => {}
-        (_, Some(State::NotReady)) => {
-            all.push(News::warning(MANAGER, "NotReady", "none of its API servers answers any more"));
-        }
         (_, Some(State::Deleting)) => all.push(normal("Deleting", "pods go first, then data, then keys".to_owned())),
         _ => {}
+    }
+    let holds = |condition: &Condition| condition.status == ConditionStatus::True;
+    let is_silent = |condition: &Condition| !holds(condition) && condition.reason.as_deref() != Some(ASLEEP);
+    if told(before, AVAILABLE).is_some_and(holds)
+        && told(after, AVAILABLE).is_some_and(is_silent)
+        && is.status != Some(State::Deleting)
+    {
+        all.push(News::warning(MANAGER, "NotReady", "none of its API servers answers any more"));
     }
     let renewed = renewed(before, after);
     if !renewed.is_empty() {
@@ -110,6 +112,13 @@ mod tests {
         let ready = || status("Ready", json!("v1.34.4"));
         let certificate = |sum: &str| json!({"apiServer": {"secretName": "a-apiserver", "checksum": sum}});
         let condition = |aspect: &str, reason: &str| json!([{"type": aspect, "status": "False", "reason": reason, "message": "it is so"}]);
+        let available = |state: &str| {
+            let holds = json!([{"type": "Available", "status": "True", "reason": "PodsReady"}]);
+            with(status(state, json!("v1.34.4")), "conditions", holds)
+        };
+        let silent = |state: &str, reason: &str| {
+            with(status(state, json!("v1.34.4")), "conditions", condition("Available", reason))
+        };
         let blocked = |reason: &str, owner: &str| json!([{"reason": reason, "message": "it is so", "owner": owner}]);
         for (before, after, expected) in [
             (json!({}), status("Provisioning", json!(null)), vec![("Made", "")]),
@@ -129,8 +138,11 @@ mod tests {
             (ready(), status("Sleeping", json!("v1.34.4")), vec![("Asleep", "")]),
             (status("Sleeping", json!("v1.34.4")), status("NotReady", json!("v1.34.4")), vec![("Awake", "")]),
             (status("NotReady", json!("v1.34.4")), ready(), vec![("Ready", "")]),
-            (ready(), status("NotReady", json!("v1.34.4")), vec![("NotReady", "")]),
-            (ready(), with(status("NotReady", json!("v1.34.4")), "conditions", condition("Ready", "Asleep")), vec![]),
+            (available("Ready"), silent("NotReady", "PodsFailing"), vec![("NotReady", "")]),
+            (available("Upgrading"), silent("Upgrading", "PodsFailing"), vec![("NotReady", "")]),
+            (available("Ready"), silent("NotReady", "Asleep"), vec![]),
+            (available("Ready"), silent("Deleting", "PodsFailing"), vec![("Deleting", "")]),
+            (silent("Sleeping", "Asleep"), silent("Upgrading", "PodsStarting"), vec![("Upgrading", "")]),
             (ready(), status("Deleting", json!("v1.34.4")), vec![("Deleting", "")]),
             (
                 with(ready(), "certificates", certificate("1")),

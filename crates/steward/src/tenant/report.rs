@@ -21,6 +21,8 @@ use crate::credentials::{CONTENT, NOT_AFTER, Root};
 use crate::inside;
 use crate::names;
 
+/// Condition: some API server answers.
+pub(super) const AVAILABLE: &str = "Available";
 /// Condition: something is being rolled out.
 pub(super) const PROGRESSING: &str = "Progressing";
 const UPGRADING: &str = "Upgrading";
@@ -110,19 +112,17 @@ fn state(observed: &Observed, plan: &Plan) -> ControlPlaneState {
     if is_silenced(observed) && observed.pods.is_empty() {
         return ControlPlaneState::Sleeping;
     }
-    if observed.available() == 0 {
-        return match running {
-            Some(_) => ControlPlaneState::NotReady,
-            None => ControlPlaneState::Provisioning,
-        };
-    }
     let rolls = plan.steps.iter().any(|step| matches!(step, Step::Deployment(_)));
     let is_on_its_way = |running: Version| {
-        let way = plan.way.filter(|_| rolls);
+        let way = plan.way.filter(|_| rolls && !is_silenced(observed));
         way.is_some_and(|way| !way.is_last() || (running != way.to && !plan.rolled_out))
     };
+    let answers = observed.available() > 0;
     match running {
+        // One that was woken into another version has nothing to serve meanwhile.
         Some(running) if is_on_its_way(running) => ControlPlaneState::Upgrading,
+        Some(_) if !answers => ControlPlaneState::NotReady,
+        None if !answers => ControlPlaneState::Provisioning,
         None if !plan.rolled_out || !plan.configured => ControlPlaneState::Provisioning,
         _ => ControlPlaneState::Ready,
     }
@@ -160,12 +160,11 @@ fn verdicts(observed: &Observed, plan: &Plan, state: ControlPlaneState, blockers
         (None, false) => Verdict::holds(PROGRESSING, "RollingOut", "changes are being rolled out"),
     });
     verdicts.extend(match is_silenced(observed) && state != ControlPlaneState::Deleting {
-        true => {
-            ["Available", "Ready"].map(|aspect| Verdict::fails(aspect, ASLEEP, "it sleeps: scale it up to wake it"))
-        }
+        true => [AVAILABLE, "Ready"].map(|aspect| Verdict::fails(aspect, ASLEEP, "it sleeps: scale it up to wake it")),
         false => [
-            judge("Available", available, "PodsReady", "at least one API server answers", "no API server answers yet"),
-            match (upgrade.filter(|_| blockers.is_empty()), &plan.held, state == ControlPlaneState::Ready) {
+            judge(AVAILABLE, available, "PodsReady", "at least one API server answers", "no API server answers yet"),
+            match (upgrade.filter(|_| blockers.is_empty() && available), &plan.held, state == ControlPlaneState::Ready)
+            {
                 (Some(way), ..) => Verdict::fails("Ready", UPGRADING, format!("it serves, and goes {way}")),
                 (None, Some(held), true) => {
                     Verdict::holds("Ready", VERSION_HELD, format!("it serves as before: {}", held.message))

@@ -8,7 +8,7 @@ use kernel::version::{NEWEST, OLDEST, UpgradeError, Version};
 
 use super::observed::Observed;
 use super::plan::butler;
-use super::versions::Way;
+use super::versions::{self, Way};
 use crate::credentials::Root;
 use crate::inside;
 use crate::names;
@@ -260,7 +260,10 @@ pub(super) fn pods_trouble(observed: &Observed, way: Option<Way>) -> Option<Bloc
     let mut remedy =
         "see the evidence, and `kubectl describe pod` and `kubectl logs` of the pods named there".to_owned();
     if let Some(before) = way.and_then(Way::may_return_to) {
-        remedy += &format!("; or set the version back to {before}, which goes on meanwhile");
+        let meanwhile = if observed.available() > 0 { ", which goes on meanwhile" } else { "" };
+        remedy += &format!("; or set the version back to {before}{meanwhile}");
+    } else if way.is_some_and(|way| way.answered.is_none()) && versions::lacks_images(observed) {
+        remedy += "; or choose another version, as none has answered yet";
     }
     let message = "pods of the control plane do not start".to_owned();
     let mut blocker = blocker("PodsFailing", message, BlockerOwner::PlatformAdmin, &remedy);

@@ -122,6 +122,11 @@ const OF_VERSION: [&str; 3] = [API_SERVER, "kube-controller-manager", "kube-sche
 /// Reasons of waiting for an image that there may not be.
 const WITHOUT_IMAGE: [&str; 3] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"];
 
+/// Whether an image of the version of Kubernetes cannot be had.
+pub(super) fn lacks_images(observed: &Observed) -> bool {
+    observed.pods.iter().any(|pod| lacks_image(pod))
+}
+
 /// Whether an image of the version of Kubernetes cannot be had for a pod.
 fn lacks_image(pod: &Pod) -> bool {
     let containers = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());

@@ -193,6 +193,34 @@ fn a_wish_may_change_while_it_sleeps_and_before_it_ever_ran() {
 }
 
 #[test]
+fn what_cannot_be_had_is_told_with_the_versions_that_may_be_chosen() {
+    let remedy =
+        |world: &World| world.observed.tenant.status.as_ref().unwrap().blockers[0].remedy.clone().unwrap_or_default();
+    // Woken into it: nothing serves meanwhile.
+    let mut world = World::new(plain());
+    world.make_ready();
+    world.spec(|tenant| tenant.spec.control_plane.deployment.replicas = 0);
+    world.settle();
+    world.cluster_works();
+    wish(&mut world, "v1.35.999");
+    world.spec(|tenant| tenant.spec.control_plane.deployment.replicas = 1);
+    world.settle();
+    world.fail("kube-apiserver", "ErrImagePull");
+    world.settle();
+    assert_eq!((world.state(), world.told("Progressing").0.as_str()), (ControlPlaneState::Upgrading, "Upgrading"));
+    assert_eq!((world.told("Available").0.as_str(), world.told("Ready").0.as_str()), ("PodsFailing", "PodsFailing"));
+    assert!(remedy(&world).ends_with("; or set the version back to v1.34.4"), "{}", remedy(&world));
+    // Made with it.
+    let mut world = World::new(plain());
+    world.settle();
+    world.cluster_works();
+    wish(&mut world, "v1.35.999");
+    world.fail("kube-apiserver", "ErrImagePull");
+    world.settle();
+    assert!(remedy(&world).ends_with("; or choose another version, as none has answered yet"), "{}", remedy(&world));
+}
+
+#[test]
 fn what_is_inside_is_of_the_version_that_all_were_of_last() {
     let inside = |world: &World| {
         let steps = plan(&world.observed).steps.into_iter();

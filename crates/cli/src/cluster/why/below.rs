@@ -2,9 +2,10 @@
 
 use butler_api::butler::addon_install::AddonPhase;
 use butler_api::butler::{TenantAddon, TenantCluster};
-use butler_api::shared::Blocker;
+use butler_api::shared::{Blocker, Condition};
 use butler_api::steward::TenantControlPlane;
 use fleet::addon::PAUSED;
+use fleet::cluster::ASLEEP;
 use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Api, ResourceExt};
@@ -73,10 +74,11 @@ where
     }
 }
 
-/// What control plane and machines have to say, if they are not as they should be.
-pub(crate) fn links(below: &Below) -> Vec<Link> {
+/// What control plane and machines have to say, if they are not as they should be. Nodes of a cluster that sleeps have nobody to
+/// tell how they are.
+pub(crate) fn links(below: &Below, asleep: bool) -> Vec<Link> {
     let control_planes = below.control_planes.iter().flat_map(of_control_plane);
-    let machines = below.machines.iter().filter_map(of_machine);
+    let machines = below.machines.iter().filter_map(|machine| of_machine(machine, asleep));
     control_planes.chain(machines).collect()
 }
 
@@ -91,7 +93,11 @@ fn of_control_plane(control_plane: &TenantControlPlane) -> Vec<Link> {
     if !status.blockers.is_empty() {
         return status.blockers.iter().map(|blocker| of_blocker(Stage::Object, &name, blocker)).collect();
     }
-    failing(&status.conditions).map(|condition| named(&name, of_condition(Stage::Object, condition))).collect()
+    let is_wrong = |condition: &&Condition| condition.reason.as_deref() != Some(ASLEEP);
+    failing(&status.conditions)
+        .filter(is_wrong)
+        .map(|condition| named(&name, of_condition(Stage::Object, condition)))
+        .collect()
 }
 
 fn of_addon(addon: &TenantAddon, said: &[&str]) -> Vec<Link> {
@@ -115,7 +121,7 @@ fn of_addon(addon: &TenantAddon, said: &[&str]) -> Vec<Link> {
 }
 
 /// A machine that failed, hangs, or waits for something.
-fn of_machine(machine: &Value) -> Option<Link> {
+fn of_machine(machine: &Value, asleep: bool) -> Option<Link> {
     let text = |pointer: &str| machine.pointer(pointer).and_then(Value::as_str);
     let name = format!("Machine {}", text("/metadata/name").unwrap_or_default());
     let phase = text("/status/phase").unwrap_or("Pending");
@@ -143,7 +149,7 @@ fn of_machine(machine: &Value) -> Option<Link> {
         format!("{type_} is False: {reason} {message}").trim_end().to_owned()
     });
     let evidence: Vec<String> = evidence.collect();
-    if runs && evidence.is_empty() {
+    if runs && (evidence.is_empty() || asleep) {
         return None;
     }
     let mut link = Link::new(Stage::Object, format!("{name} is {phase}"));
@@ -165,7 +171,7 @@ mod tests {
     fn machines_tell_what_is_wrong_in_both_versions() {
         let told = |status: Value| {
             let machine = json!({"metadata": {"name": "m"}, "status": status});
-            of_machine(&machine).map(|link| (link.subject, link.message, link.evidence))
+            of_machine(&machine, false).map(|link| (link.subject, link.message, link.evidence))
         };
         let failed = Some(("Machine m is Failed: CreateError".to_owned(), Some("no room".to_owned()), Vec::new()));
         let failure = json!({"failureReason": "CreateError", "failureMessage": "no room"});

@@ -5,11 +5,13 @@ use butler_api::butler::tenant_cluster::{ClusterPhase, TenantClusterStatus};
 use butler_api::names::conditions::{ADDONS_READY, READY};
 use butler_api::shared::{Blocker, BlockerOwner, Condition, ConditionStatus};
 use fleet::addon::{NO_WORKERS, PAUSED};
+use fleet::cluster::ASLEEP;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use serde::Serialize;
 
 use super::below::{self, Below};
+use crate::cluster::{sleeps, waker};
 
 /// Why a cluster is as it is.
 #[derive(Clone, Debug, Serialize)]
@@ -71,20 +73,21 @@ pub(crate) fn people(owner: BlockerOwner) -> &'static str {
 /// The chain of a cluster.
 pub(crate) fn answer(cluster: &TenantCluster, below: &Below) -> Answer {
     let status = cluster.status.clone().unwrap_or_default();
+    let asleep = sleeps(cluster);
     let mut chain = vec![symptom(cluster, &status)];
     chain.extend(aspects(cluster, &status));
     chain.extend(unseen(cluster, &status));
     let paused = paused(cluster);
-    let mut said = Vec::from_iter(paused.as_ref().map(|_| PAUSED));
+    let mut said = Vec::from_iter(paused.as_ref().map(|_| PAUSED).into_iter().chain(asleep.then_some(ASLEEP)));
     chain.extend(paused);
     let unsaid = status.blockers.iter().filter(|blocker| !said.contains(&blocker.reason.as_str()));
     chain.extend(unsaid.map(|blocker| of_blocker(Stage::Blocker, "it", blocker)));
-    chain.extend(below::links(below));
+    chain.extend(below::links(below, asleep));
     said.extend(is_idle(&status).then_some(NO_WORKERS));
     chain.extend(below::addons(below, &said));
     let healthy = chain.len() == 1 && phase(cluster, &status) == ClusterPhase::Ready;
     if healthy && let Some(first) = chain.first_mut() {
-        first.message = Some("nothing stands in its way".to_owned());
+        first.message.get_or_insert_with(|| "nothing stands in its way".to_owned());
     }
     Answer {
         team: cluster.namespace().unwrap_or_default(),
@@ -111,8 +114,17 @@ fn symptom(cluster: &TenantCluster, status: &TenantClusterStatus) -> Link {
     link.since =
         if deleting { cluster.metadata.deletion_timestamp.clone() } else { status.last_transition_time.clone() };
     let ready = status.worker_nodes_ready.unwrap_or(0);
-    if let Some(wanted) = status.worker_nodes_desired.filter(|wanted| *wanted != ready) {
-        link.evidence.push(format!("{ready} of {wanted} workers are ready"));
+    let asleep = sleeps(cluster);
+    if asleep {
+        link.message = Some("it is asleep: spec.controlPlane.replicas is 0".to_owned());
+        link.owner = Some(BlockerOwner::User);
+        link.remedy = Some(format!("{}, to wake it", waker(cluster)));
+    }
+    if let Some(wanted) = status.worker_nodes_desired.filter(|wanted| *wanted != ready && !asleep) {
+        link.evidence.push(match ready > wanted {
+            true => format!("{ready} workers are ready, {wanted} are wanted"),
+            false => format!("{ready} of {wanted} workers are ready"),
+        });
     }
     let runs = status.observed_state.as_ref().and_then(|state| state.kubernetes_version.as_ref());
     if let (Some(runs), Some(wanted)) = (runs, &cluster.spec.kubernetes_version)
@@ -159,7 +171,9 @@ fn paused(cluster: &TenantCluster) -> Option<Link> {
 fn aspects(cluster: &TenantCluster, status: &TenantClusterStatus) -> Vec<Link> {
     let mut groups: Vec<(Vec<&str>, &Condition)> = Vec::new();
     let alike = |a: &Condition, b: &Condition| (&a.status, &a.reason, &a.message) == (&b.status, &b.reason, &b.message);
-    for condition in failing(&status.conditions) {
+    let asleep = sleeps(cluster);
+    let is_unsaid = |condition: &&Condition| !asleep || condition.reason.as_deref() != Some(ASLEEP);
+    for condition in failing(&status.conditions).filter(is_unsaid) {
         match groups.iter_mut().find(|(_, first)| alike(first, condition)) {
             Some((types, _)) => types.push(&condition.type_),
             None => groups.push((vec![&condition.type_], condition)),

@@ -242,6 +242,40 @@ because it waits for DataStoreMissing
     }
 
     #[test]
+    fn who_sleeps_as_wanted_is_well() {
+        let fails = |type_: &str| json!({"type": type_, "status": "False", "reason": "Asleep", "message": "asleep"});
+        let status = json!({
+            "phase": "Ready", "observedGeneration": 1, "workerNodesReady": 0, "workerNodesDesired": 3,
+            "conditions": [fails("ControlPlaneReady"), fails("WorkersReady"), fails("Ready")],
+        });
+        let plane = json!({
+            "apiVersion": "steward.butlerlabs.dev/v1alpha1", "kind": "TenantControlPlane", "metadata": {"name": "c"},
+            "spec": {"kubernetes": {"version": "v1.30.0"}}, "status": {"conditions": [fails("Available")]},
+        });
+        let silent = json!({"type": "NodeHealthy", "status": "False"});
+        let addon = json!({
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantAddon", "metadata": {"name": "a"},
+            "spec": {"clusterRef": {"name": "my-cluster"}},
+            "status": {"phase": "Installed", "blockers": [{"reason": "Asleep", "message": "my-cluster is asleep"}]},
+        });
+        let below = Below {
+            control_planes: vec![serde_json::from_value(plane).unwrap()],
+            machines: vec![json!({"metadata": {"name": "m"}, "status": {"phase": "Running", "conditions": [silent]}})],
+            addons: vec![serde_json::from_value(addon).unwrap()],
+            ..Below::default()
+        };
+        assert_eq!(
+            why(json!({}), json!({"controlPlane": {"replicas": 0}}), status, &below),
+            "\
+team-a/my-cluster is Ready
+  says  it is asleep: spec.controlPlane.replicas is 0
+  who   you
+  do    kubectl -n team-a patch tenantcluster my-cluster --type merge -p '{\"spec\":{\"controlPlane\":{\"replicas\":1}}}', to wake it
+"
+        );
+    }
+
+    #[test]
     fn a_pause_is_told_once() {
         let waits = |name: &str, paused: bool| {
             let blocker = json!({"reason": "Paused", "message": "paused", "owner": "User"});

@@ -1,11 +1,13 @@
 //! Whether a cluster has workers that an addon's workloads could run on. Pure.
 
 use butler_api::butler::addon_definition::AddonCategory;
-use butler_api::shared::{Blocker, BlockerOwner};
+use butler_api::butler::addon_install::AddonInstallStatus;
+use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus};
 use jiff::Timestamp;
 
 use super::UNREADY;
 use crate::addon::observed::{Ground, Observed};
+use crate::addon::report::HEALTHY;
 use crate::blockers::{blocker, waiting};
 
 /// Why what only lacks workers to run on waits: an addon, and all of a cluster's own.
@@ -25,6 +27,18 @@ pub(super) fn wants_no_workers(observed: &Observed) -> bool {
 pub(super) fn unready_since(observed: &Observed) -> Timestamp {
     let told = observed.before.blockers.iter().find(|told| told.reason == UNREADY);
     told.and_then(|told| told.since.as_ref()).map_or(Timestamp::MIN, |since| since.0)
+}
+
+/// Whether what has run waits for workers, or starts once more on ones that have come back. What only restarts was told of as
+/// unhealthy and unready at once.
+pub(crate) fn awaits_workers(told: &AddonInstallStatus) -> bool {
+    let blocker = |reason: &str| told.blockers.iter().find(|known| known.reason == reason);
+    let unhealthy =
+        told.conditions.iter().find(|known| known.type_ == HEALTHY && known.status == ConditionStatus::False);
+    let unhealthy = unhealthy.and_then(|known| known.last_transition_time.as_ref());
+    let unready = blocker(UNREADY).and_then(|known| known.since.as_ref());
+    let is_back = unhealthy.zip(unready).is_some_and(|(unhealthy, unready)| unhealthy.0 < unready.0);
+    blocker(NO_WORKERS).is_some() || is_back
 }
 
 pub(super) fn without_workers(observed: &Observed) -> Blocker {

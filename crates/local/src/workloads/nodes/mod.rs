@@ -32,12 +32,12 @@ const LEASES: &str = "kube-node-lease";
 pub(super) struct Nodes {
     world: Arc<World>,
     /// When each node was last heard of, or missed.
-    heard: Mutex<HashMap<String, Timestamp>>,
+    heard: Arc<Mutex<HashMap<String, Timestamp>>>,
 }
 
 impl Nodes {
     pub(super) fn new(world: &Arc<World>) -> Self {
-        Self { world: Arc::clone(world), heard: Mutex::default() }
+        Self { world: Arc::clone(world), heard: Arc::default() }
     }
 
     /// When the agent of a node gave the last sign of life, for which counts that the node is seen for the first time. Its
@@ -103,14 +103,16 @@ impl Nodes {
         self.world.pods.delete(pod, grace).await
     }
 
-    /// Removes the pods of a node that is no more, when it stays away for a while.
+    /// Removes the pods of a node that is no more. One that was not seen to go must stay away for a while.
     async fn collect(&self, node: &str, now: Timestamp) -> Result<Next, Failure> {
         let pods = self.pods_on(node);
         if pods.is_empty() {
-            self.heard.lock().remove(node);
+            let mut heard = self.heard.lock();
+            heard.remove(node);
+            heard.remove(&missing(node));
             return Ok(Next::Rest);
         }
-        let missed = *self.heard.lock().entry(format!("missing {node}")).or_insert(now);
+        let missed = *self.heard.lock().entry(missing(node)).or_insert(now);
         let due = missed + health::GRACE;
         if due > now {
             return Ok(Next::After(until(due, now)));
@@ -120,6 +122,11 @@ impl Nodes {
         }
         Ok(Next::Rest)
     }
+}
+
+/// Under which it is kept since when a node is missed.
+fn missing(node: &str) -> String {
+    format!("missing {node}")
 }
 
 /// Queues nodes whose machines stop, until dropped.
@@ -144,6 +151,14 @@ impl Controller for Nodes {
     const NAME: &'static str = "nodes";
 
     fn subscribe(&self, queue: &Queue) {
+        let (heard, pulse) = (Arc::clone(&self.heard), self.world.settings.pulse.clone());
+        self.world.nodes.on_change(move |before, after| {
+            let Some(node) = before.filter(|_| after.is_none()) else { return };
+            // Nobody brings back a node that was deleted when its machine is dead.
+            if !placement::machine(node).is_some_and(|machine| pulse.is_alive(machine)) {
+                heard.lock().insert(missing(&node.name_any()), Timestamp::UNIX_EPOCH);
+            }
+        });
         self.world.nodes.queue_each(queue);
         let nodes = self.world.nodes.clone();
         self.world.pods.queue_mapped(queue, move |pod| {
@@ -161,7 +176,7 @@ impl Reconcile for Nodes {
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let now = self.world.now();
         let Some(mut node) = self.world.nodes.get(key) else { return self.collect(&key.name, now).await };
-        self.heard.lock().remove(&format!("missing {}", key.name));
+        self.heard.lock().remove(&missing(&key.name));
         let heard = self.last_heard(&node, now).await?;
         if let Some(conditions) = health::silence(&node, heard, now) {
             node = Arc::new(self.world.nodes.patch_status(&node, json!({"conditions": conditions})).await?);
