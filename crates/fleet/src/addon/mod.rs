@@ -15,6 +15,7 @@ mod ask;
 mod catalogue;
 mod controller;
 mod eyes;
+mod fields;
 mod graph;
 mod limits;
 mod manifests;
@@ -41,8 +42,7 @@ pub use graph::{IfMissing, Need, Node};
 pub use observed::{Compared, Ground, Installed, Mending, Observed, Progress, Revision, Running, Sight, Trouble};
 pub use placement::Placement;
 pub use plan::{NO_WORKERS, PAUSED, Plan, Step, plan};
-pub(crate) use report::INSTALLED;
-pub use report::report;
+pub use report::{INSTALLED, report};
 pub use wanted::{Source, Wanted, objections};
 pub use work::{labels_of, version_of};
 
