@@ -23,6 +23,7 @@ use drift::{Others, compare, cut_short, keep, look_again, others, taken_over};
 pub use paused::PAUSED;
 use paused::{held, look, paused};
 pub use workers::NO_WORKERS;
+pub(super) use workers::install_took;
 use workers::{is_network, lacks_workers, unready_since, wants_no_workers, without_workers};
 
 /// The first wait after a failure. Each failure in a row doubles it.
