@@ -9,10 +9,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use butler_api::butler::{ProviderConfig, Team, TenantCluster};
 use clap::Args;
 use jiff::SignedDuration;
+use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::{Api, Client, Config};
 use runtime::Metrics;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
@@ -113,6 +115,9 @@ impl Up {
         hold.describe(&Running { pid, server: server.clone(), since, kubeconfig: kubeconfig.clone() })?;
         tell(&format!("Butler is up after {} ms: {server}", started.elapsed().as_millis()));
         tell(&format!("  export KUBECONFIG={}", kubeconfig.display()));
+        if !self.demo {
+            tell_next_step(&client).await;
+        }
         let shown = self.demo.then(|| tokio::spawn(show(client, kubeconfig)));
         let served = match serving {
             Some(serving) => serving.await?.context("the API stopped"),
@@ -171,10 +176,12 @@ impl Up {
             if let Some(running) = data.running()?.filter(|running| i64::from(running.pid) == i64::from(child.id())) {
                 tell(&format!("Butler is up: {} (process {})", running.server, running.pid));
                 tell(&format!("  export KUBECONFIG={}", running.kubeconfig.display()));
-                if self.demo {
-                    let kubeconfig = Kubeconfig::read_from(&running.kubeconfig)?;
-                    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-                    demo::run(Client::try_from(config)?, &running.kubeconfig).await?;
+                let kubeconfig = Kubeconfig::read_from(&running.kubeconfig)?;
+                let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+                let client = Client::try_from(config)?;
+                match self.demo {
+                    true => demo::run(client, &running.kubeconfig).await?,
+                    false => tell_next_step(&client).await,
                 }
                 return Ok(());
             }
@@ -186,6 +193,22 @@ impl Up {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+}
+
+/// Says what leads to a first cluster, where there is none.
+async fn tell_next_step(client: &Client) {
+    let any = ListParams::default().limit(1);
+    let clusters = Api::<TenantCluster>::all(client.clone());
+    let providers = Api::<ProviderConfig>::all(client.clone());
+    let teams = Api::<Team>::all(client.clone());
+    let all = ListParams::default();
+    let found =
+        tokio::try_join!(clusters.list_metadata(&any), teams.list_metadata(&all), providers.list_metadata(&any));
+    // Butler is up all the same.
+    let Ok((clusters, teams, providers)) = found else { return };
+    if clusters.items.is_empty() {
+        tell(&fleet::first_step(teams.items.len(), !providers.items.is_empty()));
     }
 }
 

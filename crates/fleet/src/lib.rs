@@ -16,11 +16,14 @@ pub mod addon;
 mod blockers;
 mod bootstrap;
 pub mod cluster;
+mod first_step;
 pub mod names;
 pub mod network;
 pub mod provider_config;
 pub mod team;
 mod time;
+
+pub use first_step::first_step;
 
 use addon::AddonController;
 use butler_api::butler::{ManagementAddon, TenantAddon};

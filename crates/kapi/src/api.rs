@@ -234,24 +234,42 @@ async fn put_away(plane: Weak<Shared>) {
     }
 }
 
-/// Forgets what is older than the history kept, until the plane is gone: as soon as there is more of the past than there is
-/// now, and by the hour. Forgetting costs about as much as writing, and a plane at rest has better things to do.
+/// Forgets what is older than the history kept, until the plane is gone. Forgetting costs about as much as writing, and a
+/// plane at rest has better things to do.
 async fn compact(plane: Weak<Shared>) {
-    let mut marks = VecDeque::new();
-    let mut steps = 0;
+    let mut past = Past::default();
     loop {
         tokio::time::sleep(FORGET_EVERY).await;
         let Some(plane) = plane.upgrade() else { return };
-        marks.push_back(plane.store.revision());
-        steps += 1;
-        let Some(revision) = (marks.len() > KEPT_STEPS).then(|| marks.pop_front()).flatten() else { continue };
-        if steps < LONGEST_KEPT_STEPS && plane.store.superseded() <= plane.store.objects().max(KEPT_VERSIONS) {
-            continue;
-        }
+        let is_much = plane.store.superseded() > plane.store.objects().max(KEPT_VERSIONS);
+        let Some(revision) = past.step(plane.store.revision(), is_much) else { continue };
         match plane.store.compact(revision).await {
-            Ok(()) => steps = 0,
+            Ok(()) => past.forgotten(),
             Err(error) => tracing::warn!(%error, "cannot forget history"),
         }
+    }
+}
+
+/// What there is to forget: as soon as there is more of the past than there is now, and by the hour.
+#[derive(Default)]
+struct Past {
+    /// The newest revision at each of the last steps.
+    marks: VecDeque<u64>,
+    /// Steps since something was forgotten.
+    steps: u32,
+}
+
+impl Past {
+    /// One step further; up to which revision history is to be forgotten now.
+    fn step(&mut self, revision: u64, is_much: bool) -> Option<u64> {
+        self.marks.push_back(revision);
+        self.steps += 1;
+        let oldest = (self.marks.len() > KEPT_STEPS).then(|| self.marks.pop_front()).flatten()?;
+        (is_much || self.steps >= LONGEST_KEPT_STEPS).then_some(oldest)
+    }
+
+    fn forgotten(&mut self) {
+        self.steps = 0;
     }
 }
 
@@ -496,6 +514,34 @@ mod tests {
         make_namespace(&api, "x").await;
         outgrown.await;
         api.outgrown(&sizes).await;
+    }
+
+    /// The steps at which something is forgotten, and up to which step.
+    fn forgets(steps: u64, is_much: fn(u64) -> bool, works: fn(u64) -> bool) -> Vec<(u64, u64)> {
+        let mut past = Past::default();
+        let mut forgotten = Vec::new();
+        for step in 1..=steps {
+            if let Some(mark) = past.step(step, is_much(step)) {
+                forgotten.push((step, mark));
+                works(step).then(|| past.forgotten());
+            }
+        }
+        forgotten
+    }
+
+    #[test]
+    fn history_is_forgotten_by_the_hour_and_when_there_is_much_of_it() {
+        let hour = u64::from(LONGEST_KEPT_STEPS);
+        assert_eq!(FORGET_EVERY * LONGEST_KEPT_STEPS, std::time::Duration::from_secs(3600));
+        let kept = u64::try_from(KEPT_STEPS).unwrap();
+        // However little there is: deleted Secrets are in it. The last five minutes stay.
+        let hourly = [(hour, hour - kept), (2 * hour, 2 * hour - kept)];
+        assert_eq!(forgets(3 * hour - 1, |_| false, |_| true), hourly);
+        // What could not be forgotten is tried again at the next step.
+        let again = [(hour, hour - kept), (hour + 1, hour + 1 - kept)];
+        assert_eq!(forgets(2 * hour, |_| false, |step| step > 120), again);
+        assert_eq!(forgets(12, |_| true, |_| true), [(11, 1), (12, 2)]);
+        assert_eq!(forgets(hour + 49, |step| step == 50, |_| true), [(50, 40)]);
     }
 
     #[tokio::test]

@@ -16,7 +16,7 @@ use tower::Service as _;
 
 use crate::api::Api;
 use crate::respond::Body;
-use crate::service::{Peer, Service};
+use crate::service::{Peer, Service, turned_away};
 
 mod handshake;
 mod tls;
@@ -45,12 +45,16 @@ pub struct Admitted {
 }
 
 impl Admitted {
-    /// Answers a request. A server that stops waits for it.
+    /// Answers a request. A server that stops waits for it, and then turns others away: nobody is connected any more.
     pub async fn answer<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + 'static,
     {
         let _under_way = self.under_way.read().await;
+        // A server says that it ends before it waits, so whoever is not seen here is waited for.
+        if self.service.is_ending() {
+            return turned_away(request.headers());
+        }
         let Ok(response) = self.service.clone().call(request).await;
         response
     }
@@ -147,4 +151,50 @@ impl Connection {
 pub(crate) fn with_protocols(mut config: ServerConfig) -> ServerConfig {
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     config
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::Empty;
+    use kapi_auth::User;
+    use kapi_store::Store;
+
+    use super::*;
+    use crate::api::{Options, Plane};
+
+    fn identity() -> Identity {
+        let now = jiff::Timestamp::now();
+        let validity = pki::validity_from(now, jiff::SignedDuration::from_hours(1));
+        let subject = pki::Subject::named("test");
+        let authority = pki::Authority::new(&subject, validity, &pki::SystemKeys).unwrap();
+        let hosts = pki::SubjectAltNames::from_hosts(["127.0.0.1"]);
+        let leaf = authority.issue_server(&pki::ServerProfile { subject, hosts, validity }, &pki::SystemKeys).unwrap();
+        Identity { certificate: leaf.certificate_pem(), key: leaf.key.pem().clone() }
+    }
+
+    #[tokio::test]
+    async fn who_was_let_in_is_turned_away_once_the_server_has_stopped() {
+        let plane = Plane::new(Store::in_memory().unwrap());
+        let api = plane.api("one", Options::default()).await.unwrap();
+        let server = Server::new(api.clone(), &identity()).unwrap();
+        let user = User { name: "admin".into(), groups: vec!["system:masters".into()], ..User::default() };
+        let service = api.service_for(Peer { user: Some(user), ..Peer::default() });
+        let admitted = Admitted { service, under_way: Arc::clone(&server.under_way) };
+        let code = async || {
+            let request = Request::get("/api/v1/namespaces/default").body(Empty::<bytes::Bytes>::new()).unwrap();
+            admitted.answer(request).await.status().as_u16()
+        };
+        assert_eq!(code().await, 200);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        // One that is under way is waited for; one that comes meanwhile is not answered by a server that is gone.
+        let under_way = server.under_way.read().await;
+        let serving = server.serve(listener, std::future::ready(()));
+        let meanwhile = code();
+        tokio::pin!(serving, meanwhile);
+        assert!(futures::poll!(&mut serving).is_pending());
+        assert!(futures::poll!(&mut meanwhile).is_pending());
+        drop(under_way);
+        serving.await;
+        assert_eq!((meanwhile.await, code().await), (503, 503));
+    }
 }

@@ -54,6 +54,11 @@ impl Api {
 }
 
 impl Service {
+    /// Whether the front end stops, or has stopped.
+    pub(crate) fn is_ending(&self) -> bool {
+        *self.api.ending.borrow()
+    }
+
     /// Answers one request.
     pub async fn answer(&self, method: Method, uri: &Uri, headers: HeaderMap, body: Bytes) -> Response<Body> {
         let query = Query::parse(uri.query());
@@ -258,6 +263,12 @@ where
             Ok(service.answer(parts.method, &parts.uri, parts.headers, bytes).await)
         })
     }
+}
+
+/// What is answered once nobody is connected any more.
+pub(crate) fn turned_away(headers: &HeaderMap) -> Response<Body> {
+    let status = Status::unavailable("the API server has stopped");
+    respond::failure(&status, &Representation::of_failure(headers, &Query::parse(None)))
 }
 
 fn unreadable(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Response<Body> {

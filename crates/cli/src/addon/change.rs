@@ -164,12 +164,7 @@ async fn write(
     word: &str,
     patience: &Patience,
 ) -> Outcome {
-    let mut asked = found.clone();
-    asked.object.data["spec"]["values"] = json!(values);
-    if let Some(version) = version {
-        asked.object.data["spec"]["version"] = json!(version);
-    }
-    check(session, &asked, version).await?;
+    check(session, &found.asking(version, &values), version).await?;
     // Merging would keep values that are to go.
     let mut operations = vec![json!({"op": "add", "path": "/spec/values", "value": values})];
     operations.extend(version.map(|version| json!({"op": "add", "path": "/spec/version", "value": version})));

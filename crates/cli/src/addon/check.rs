@@ -32,7 +32,7 @@ pub(super) async fn check(session: &Session, asked: &Found, version: Option<&str
         let message = format!("the catalogue has no addon {name:?}; `{program} addon catalog` lists what it has");
         return Err(Failure::new(Code::NotFound, message));
     };
-    let objections = objections(&ask, &definition);
+    let objections = objections(&ask, &definition, asked.owner().is_some());
     if objections.is_empty() {
         return check_version(session, &ask, Some(&definition), version).await;
     }

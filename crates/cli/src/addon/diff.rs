@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::Named;
 use super::chart::{self, Origins};
+use super::check::check;
 use super::found::{Found, Ground, find};
 use super::given::Given;
 use super::objects::{Change, changes};
@@ -50,6 +51,10 @@ struct Differences {
 impl Diff {
     pub(crate) async fn run(self, session: &Session, ground: Ground) -> Outcome {
         let found = find(session, ground, &self.addon).await?;
+        let given = self.given.over(found.values())?;
+        if self.version.is_some() || !self.given.is_empty() {
+            check(session, &found.asking(self.version.as_deref(), &given), self.version.as_deref()).await?;
+        }
         let installed = Installed::reach(session, &found).await?;
         let history = installed.history().await?;
         let deployed = history.iter().rev().find(|release| release.info.status == Status::Deployed);
@@ -57,7 +62,7 @@ impl Diff {
         let mut before = json!({"version": runs, "values": deployed.map(|release| release.config.clone())});
         helm::values::integers(&mut before);
         let asked = self.version.or_else(|| found.version()).unwrap_or(runs);
-        let wanted = merged(session, &found, self.given.over(found.values())?).await?;
+        let wanted = merged(session, &found, given).await?;
         let mut after = json!({"version": asked, "values": wanted});
         helm::values::integers(&mut after);
         let fields = fields(Some(&before), Some(&after));

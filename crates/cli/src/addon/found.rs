@@ -3,6 +3,7 @@
 use butler_api::butler::addon_install::AddonInstallStatus;
 use butler_api::butler::{ManagementAddon, TenantAddon};
 use fleet::addon::{Addon, Ask};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject};
 use kube::{Api, ResourceExt};
@@ -85,6 +86,16 @@ impl Found {
         self.object.data.pointer("/spec/values").and_then(Value::as_object).cloned().unwrap_or_default()
     }
 
+    /// The same addon, asking for another version, if one is named, and these values.
+    pub(crate) fn asking(&self, version: Option<&str>, values: &Map<String, Value>) -> Self {
+        let mut asked = self.clone();
+        asked.object.data["spec"]["values"] = values.clone().into();
+        if let Some(version) = version {
+            asked.object.data["spec"]["version"] = version.into();
+        }
+        asked
+    }
+
     /// What it asks for.
     pub(crate) fn ask(&self) -> Outcome<Ask> {
         let object = serde_json::to_value(&self.object)?;
@@ -101,10 +112,14 @@ impl Found {
         }
     }
 
+    /// The cluster that asks for it by its spec.
+    pub(crate) fn owner(&self) -> Option<&OwnerReference> {
+        self.object.owner_references().iter().find(|owner| owner.kind == "TenantCluster")
+    }
+
     /// Fails if its cluster decides about it: a change would not last.
     pub(crate) fn check_own(&self) -> Outcome {
-        let owner = self.object.owner_references().iter().find(|owner| owner.kind == "TenantCluster");
-        match owner {
+        match self.owner() {
             None => Ok(()),
             Some(owner) => Err(Failure::new(
                 Code::Refused,

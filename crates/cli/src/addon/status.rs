@@ -59,7 +59,10 @@ fn details(found: &Found, status: &AddonInstallStatus) -> String {
     }
     text += &status.blockers.iter().map(waits).collect::<String>();
     if let Some(cluster) = found.cluster() {
-        text += &format!("\nIts objects are on {cluster}: `butlerctl cluster kubeconfig {cluster}`\n");
+        let team = found.namespace().unwrap_or_default();
+        text += &format!(
+            "\nIts objects are on cluster {cluster}; `butlerctl cluster kubeconfig {cluster} -n {team}` leads there.\n"
+        );
     }
     text
 }

@@ -5,11 +5,11 @@ use std::io::IsTerminal;
 use butler_api::butler::AddonDefinition;
 use clap::Args;
 use fleet::names::UNWANTED;
-use kube::api::{DeleteParams, Preconditions};
+use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::{Api, ResourceExt};
 
 use super::Named;
-use super::found::{Found, Ground, find};
+use super::found::{Found, Ground, find, list};
 use super::wait::{Goal, follow};
 use crate::cluster::{Patience, confirm};
 use crate::failure::{Code, Failure, Outcome};
@@ -30,12 +30,6 @@ pub(crate) struct Uninstall {
 
 impl Uninstall {
     pub(crate) async fn run(self, session: &Session, ground: Ground) -> Outcome {
-        if !self.yes && !std::io::stdin().is_terminal() {
-            return Err(Failure::usage(format!(
-                "{} is not removed: there is nobody to ask here, add --yes if you are sure",
-                self.addon.name
-            )));
-        }
         let found = find(session, ground, &self.addon).await?;
         found.check_own()?;
         let name = found.name();
@@ -44,9 +38,19 @@ impl Uninstall {
             let annotate = format!("kubectl annotate managementaddon {name} {UNWANTED}=true");
             return Err(Failure::new(Code::Refused, format!("{message}\n  {annotate}")));
         }
+        let dependents = dependents(session, &found).await?;
+        if !dependents.is_empty() {
+            let message = format!("{name} stays: {} on it; remove what does first", depend(&dependents));
+            return Err(Failure::new(Code::Refused, message));
+        }
         if !self.yes {
-            let place = found.cluster().unwrap_or_else(|| "the management cluster".to_owned());
+            let place = found.cluster().map(|cluster| format!("cluster {cluster}"));
+            let place = place.unwrap_or_else(|| "the management cluster".to_owned());
             let question = format!("Addon {name} of {place} will be removed, with all objects of its release.");
+            if !std::io::stdin().is_terminal() {
+                let unsure = format!("{name} is not removed: there is nobody to ask here, add --yes if you are sure");
+                return Err(Failure::usage(format!("{question}\n{unsure}")));
+            }
             confirm(&question, &[&name])?;
         }
         let exactly = Preconditions { uid: found.object.metadata.uid.clone(), resource_version: None };
@@ -63,6 +67,41 @@ impl Uninstall {
     }
 }
 
+/// Those on the same cluster that depend on it, are there, and are not to go themselves.
+async fn dependents(session: &Session, found: &Found) -> Outcome<Vec<String>> {
+    let cluster = found.cluster().map(|cluster| format!("{}/{cluster}", found.namespace().unwrap_or_default()));
+    let catalogue = match Api::<AddonDefinition>::all(session.client.clone()).list(&ListParams::default()).await {
+        // Whoever may not read the catalogue learns it from the addon's status.
+        Err(error) if Failure::is_forbidden(&error) => Vec::new(),
+        listed => listed?.items,
+    };
+    let mut dependents = Vec::new();
+    for object in list(session, found.ground, cluster.as_deref()).await? {
+        let other = Found { ground: found.ground, object };
+        if depends(&other, found, &catalogue)? {
+            dependents.push(other.name());
+        }
+    }
+    Ok(dependents)
+}
+
+fn depends(other: &Found, found: &Found, catalogue: &[AddonDefinition]) -> Outcome<bool> {
+    let release = other.status()?.helm_release.unwrap_or_default();
+    // One that never came to anything needs nothing.
+    if other.object.metadata.deletion_timestamp.is_some() || release.revision.is_none() {
+        return Ok(false);
+    }
+    let ask = other.ask()?;
+    let entry = catalogue.iter().find(|entry| Some(entry.name_any()) == ask.addon);
+    let by_entry = entry.is_some_and(|entry| entry.spec.depends_on.contains(&found.addon()));
+    Ok(by_entry || ask.depends_on.contains(&found.name()))
+}
+
+fn depend(dependents: &[String]) -> String {
+    let verb = if dependents.len() == 1 { "depends" } else { "depend" };
+    format!("{} {verb}", dependents.join(", "))
+}
+
 /// Whether an addon is a part of the platform that nobody has said may go.
 async fn is_held(session: &Session, found: &Found) -> Outcome<bool> {
     let entry = match Api::<AddonDefinition>::all(session.client.clone()).get_opt(&found.addon()).await {
@@ -71,4 +110,46 @@ async fn is_held(session: &Session, found: &Found) -> Outcome<bool> {
         found => found?,
     };
     Ok(entry.is_some_and(|entry| entry.spec.platform) && !found.object.annotations().contains_key(UNWANTED))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_others_need_is_known_before_it_goes() {
+        let addon = |name: &str, addon: &str, more: Value, metadata: Value| {
+            let mut object = json!({
+                "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantAddon", "metadata": {"name": name},
+                "spec": {"clusterRef": {"name": "c"}, "addon": addon},
+                "status": {"helmRelease": {"name": addon, "revision": 1}},
+            });
+            let merge = |at: &mut Value, more: Value| {
+                at.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            };
+            merge(&mut object, more);
+            merge(&mut object["metadata"], metadata);
+            Found { ground: Ground::Tenants, object: serde_json::from_value(object).unwrap() }
+        };
+        let plain = |name: &str| addon(&format!("c-{name}"), name, json!({}), json!({}));
+        let entry: AddonDefinition = serde_json::from_value(json!({
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "AddonDefinition", "metadata": {"name": "web"},
+            "spec": {"displayName": "Web", "description": "w", "dependsOn": ["base"],
+                "chart": {"repository": "https://x", "name": "web", "defaultVersion": "1.0.0"}},
+        }))
+        .unwrap();
+        let named = json!({"spec": {"clusterRef": {"name": "c"}, "addon": "own", "dependsOn": [{"name": "c-base"}]}});
+        for (other, expected) in [
+            (plain("web"), true),
+            (plain("other"), false),
+            (addon("c-own", "own", named, json!({})), true),
+            (addon("c-web", "web", json!({"status": {"phase": "Pending"}}), json!({})), false),
+            (addon("c-web", "web", json!({}), json!({"deletionTimestamp": "2026-01-01T00:00:00Z"})), false),
+        ] {
+            let told = format!("{:?}", other.object);
+            assert_eq!(depends(&other, &plain("base"), std::slice::from_ref(&entry)).unwrap(), expected, "{told}");
+        }
+    }
 }

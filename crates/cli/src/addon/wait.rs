@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use butler_api::butler::addon_install::{AddonInstallStatus, AddonPhase};
-use butler_api::shared::BlockerOwner;
+use butler_api::shared::{Blocker, ConditionStatus};
+use fleet::addon::{INSTALLED, PAUSED};
 use kube::runtime::{WatchStreamExt, watcher};
 use tokio::time::{Instant, timeout_at};
 
@@ -73,22 +74,37 @@ fn judge(goal: Goal, addon: Option<(&AddonInstallStatus, Option<i64>)>) -> Verdi
             Goal::Installed => Verdict::Hopeless("is gone".to_owned()),
         };
     };
-    let outdated = status.observed_generation != generation;
-    let hold = status.blockers.iter().find(|blocker| blocker.owner != Some(BlockerOwner::Butler));
+    if status.observed_generation != generation && goal == Goal::Installed {
+        return Verdict::NotYet;
+    }
+    let held = |reasons: &[&str]| status.blockers.iter().find(|blocker| reasons.contains(&blocker.reason.as_str()));
+    let is_missing = status
+        .conditions
+        .iter()
+        .any(|condition| condition.type_ == INSTALLED && condition.status != ConditionStatus::True);
     match (goal, status.phase) {
-        (Goal::Installed, Some(AddonPhase::Installed)) if !outdated => Verdict::Reached,
-        (Goal::Installed, Some(AddonPhase::Failed)) if !outdated => {
+        (Goal::Installed, Some(AddonPhase::Installed)) if !is_missing => Verdict::Reached,
+        (Goal::Installed, Some(AddonPhase::Failed)) => {
             Verdict::Hopeless(format!("failed: {}", plain(status.message.as_deref().unwrap_or_default())))
         }
-        (Goal::Gone, _)
-            if hold.is_some_and(|hold| ["PlatformAddon", "StillNeeded"].contains(&hold.reason.as_str())) =>
-        {
-            let told = hold.map(|hold| plain(&hold.message)).unwrap_or_default();
-            let remedy = hold.and_then(|hold| hold.remedy.as_deref()).map(|remedy| format!(" ({})", plain(remedy)));
-            Verdict::Hopeless(format!("stays: {told}{}", remedy.unwrap_or_default()))
+        (Goal::Installed, _) => held(&[PAUSED]).map_or(Verdict::NotYet, |hold| hopeless("waits", hold)),
+        (Goal::Gone, _) => {
+            let stays = held(&["PlatformAddon"]).map(|hold| hopeless("stays", hold));
+            // It goes as soon as somebody has done their part; what was told before it was to go is no reason to stay.
+            let is_told = status.phase == Some(AddonPhase::Uninstalling);
+            let waits = held(&["StillNeeded", PAUSED]).filter(|_| is_told);
+            let waits = waits.map(|hold| hopeless("is to go, and waits", hold));
+            stays.or(waits).unwrap_or(Verdict::NotYet)
         }
-        _ => Verdict::NotYet,
     }
+}
+
+/// What waiting does not bring, and what does.
+fn hopeless(word: &str, hold: &Blocker) -> Verdict {
+    let told =
+        std::iter::once(&hold.message).chain(&hold.evidence).map(|text| plain(text)).collect::<Vec<_>>().join("; ");
+    let remedy = hold.remedy.as_deref().map(|remedy| format!(" ({})", plain(remedy)));
+    Verdict::Hopeless(format!("{word}: {told}{}", remedy.unwrap_or_default()))
 }
 
 fn line(status: &AddonInstallStatus) -> String {
@@ -107,6 +123,9 @@ mod tests {
 
     #[test]
     fn the_newest_wish_is_waited_for() {
+        let paused = json!({"reason": "Paused", "message": "it is paused", "owner": "User", "remedy": "resume it"});
+        let installed = json!({"type": "Installed", "status": "True"});
+        let not_installed = json!({"type": "Installed", "status": "False"});
         for (goal, generation, status, expected) in [
             (Goal::Installed, 1, json!({"phase": "Installed", "observedGeneration": 1}), Verdict::Reached),
             (Goal::Installed, 2, json!({"phase": "Installed", "observedGeneration": 1}), Verdict::NotYet),
@@ -116,6 +135,45 @@ mod tests {
                 1,
                 json!({"phase": "Failed", "observedGeneration": 1, "message": "no"}),
                 Verdict::Hopeless("failed: no".into()),
+            ),
+            (
+                Goal::Installed,
+                2,
+                json!({"phase": "Installed", "observedGeneration": 2, "conditions": [not_installed], "blockers": [paused]}),
+                Verdict::Hopeless("waits: it is paused (resume it)".into()),
+            ),
+            (
+                Goal::Installed,
+                2,
+                json!({"phase": "Installed", "observedGeneration": 1, "conditions": [not_installed], "blockers": [paused]}),
+                Verdict::NotYet,
+            ),
+            // What is paused and was installed before is what is asked for.
+            (
+                Goal::Installed,
+                1,
+                json!({"phase": "Installed", "observedGeneration": 1, "conditions": [installed], "blockers": [paused]}),
+                Verdict::Reached,
+            ),
+            (Goal::Gone, 1, json!({"phase": "Installed", "blockers": [paused]}), Verdict::NotYet),
+            (
+                Goal::Gone,
+                1,
+                json!({"phase": "Uninstalling", "blockers": [paused]}),
+                Verdict::Hopeless("is to go, and waits: it is paused (resume it)".into()),
+            ),
+            (
+                Goal::Gone,
+                1,
+                json!({"phase": "Uninstalling", "blockers": [{"reason": "StillNeeded", "message": "others need it", "owner": "User",
+                    "remedy": "remove them first", "evidence": ["c-m depends on it"]}]}),
+                Verdict::Hopeless("is to go, and waits: others need it; c-m depends on it (remove them first)".into()),
+            ),
+            (
+                Goal::Gone,
+                1,
+                json!({"phase": "Uninstalling", "blockers": [{"reason": "DependentsFirst", "message": "later", "owner": "Butler"}]}),
+                Verdict::NotYet,
             ),
             (
                 Goal::Gone,

@@ -10,7 +10,7 @@ use kube::Api;
 use serde_json::{Value, json};
 
 use super::Named;
-use super::user_file;
+use super::user_file::{self, Chosen};
 use crate::command::Global;
 use crate::failure::{Code, Failure, Outcome};
 use crate::lookup::{self, Found};
@@ -27,7 +27,7 @@ pub(crate) struct Kubeconfig {
     /// Merge it into your kubeconfig, as context TEAM/NAME, or TEAM/NAME/viewer
     #[arg(long)]
     merge: bool,
-    /// The file to merge into [default: --kubeconfig, then the first of KUBECONFIG, then ~/.kube/config]
+    /// The file to merge into [default: --kubeconfig, then the first of KUBECONFIG, then ~/.kube/config; never Butler's own]
     #[arg(long, value_name = "FILE", requires = "merge")]
     into: Option<PathBuf>,
     /// Make it the current context
@@ -47,7 +47,7 @@ impl Kubeconfig {
         }
         let context = context_name(&found, self.viewer);
         let own = renamed(&text, &context)?;
-        let file = user_file::choose(self.into.as_deref(), global.kubeconfig.as_deref())?;
+        let Chosen { file, passed_over } = user_file::choose(self.into.as_deref(), global.kubeconfig.as_deref())?;
         user_file::update(&file, |before| {
             let merged = pki::merge_kubeconfig(before, own, self.make_current);
             let merged = merged.map_err(|error| Failure::failed(format!("{}: {error}", file.display())))?;
@@ -55,6 +55,10 @@ impl Kubeconfig {
         })?;
         let flag = if user_file::is_usual(&file) { String::new() } else { format!("--kubeconfig {} ", file.display()) };
         tell(&format!("merged into {}: kubectl {flag}--context {context} get nodes", file.display()));
+        if let Some(butlers) = passed_over {
+            let told = "is written by `butler up` at every start, and stays as it is; --into FILE names another place";
+            tell(&format!("{} {told}", butlers.display()));
+        }
         Ok(())
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::pin::Pin;
 
-use butler_api::butler::TenantCluster;
+use butler_api::butler::{ProviderConfig, TenantCluster};
 use clap::Args;
 use futures::stream::{SelectAll, Stream};
 use futures::{StreamExt, TryStreamExt};
 use jiff::Timestamp;
-use kube::Resource as _;
-use kube::api::{Request, WatchEvent, WatchParams};
+use kube::api::{ListParams, Request, WatchEvent, WatchParams};
 use kube::core::DynamicObject;
+use kube::{Api, Resource as _};
 
 use super::pages::{self, Listed};
 use super::row::{HEADINGS, Row, WIDE_HEADINGS, cells};
@@ -51,7 +51,7 @@ impl List {
         }
         let listed: Listed<Row> = pages::clusters(session, self.all_teams).await?;
         if listed.items.is_empty() && !self.watch {
-            tell("There is no cluster yet; `butlerctl cluster create NAME` asks for one.");
+            tell(&next_step(session).await);
             return Ok(());
         }
         let table = table(&listed.items, session.format == Format::Wide);
@@ -90,6 +90,15 @@ impl List {
             }
         }
     }
+}
+
+/// What to do next where there is no cluster, as far as the user may look.
+async fn next_step(session: &Session) -> String {
+    let is_named = session.team.is_some() || session.chosen_team.is_some();
+    let teams = if is_named { 1 } else { session.teams().await.map_or(1, |teams| teams.len()) };
+    let providers: Api<ProviderConfig> = Api::all(session.client.clone());
+    let providers = providers.list_metadata(&ListParams::default().limit(1)).await;
+    fleet::first_step(teams, providers.map_or(true, |found| !found.items.is_empty()))
 }
 
 /// Prints a row, unless it is known as it is.

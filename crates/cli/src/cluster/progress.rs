@@ -13,6 +13,9 @@ use crate::screen::{Screen, plain, tell};
 const WAY: [ClusterPhase; 4] =
     [ClusterPhase::Pending, ClusterPhase::Provisioning, ClusterPhase::Installing, ClusterPhase::Ready];
 
+/// More than this of what was seen is left to `butlerctl cluster why`.
+const SEEN: usize = 2;
+
 /// Shows progress on standard error: redrawn in place on a terminal, else a line per change.
 pub(crate) struct Progress {
     screen: Screen,
@@ -88,8 +91,15 @@ fn lines(cluster: &TenantCluster) -> Vec<String> {
     if !waits.is_empty() {
         lines.push(format!("waits for {waits}"));
     }
+    lines.extend(seen(&status));
     lines.extend(left);
     lines
+}
+
+/// What was seen of what it waits for: which machine comes, which node is emptied.
+fn seen(status: &TenantClusterStatus) -> Vec<String> {
+    let evidence = status.blockers.first().map(|blocker| blocker.evidence.as_slice()).unwrap_or_default();
+    evidence.iter().take(SEEN).map(|seen| format!("seen: {}", plain(seen))).collect()
 }
 
 /// Whether the status is about what was before the newest change.
@@ -164,10 +174,17 @@ mod tests {
         assert_eq!(lines(&cluster(json!({}))), ["Pending (step 1 of 4)"]);
         let shrinking = cluster(json!({
             "phase": "Updating", "observedGeneration": 2, "readySince": "2026-01-01T00:00:00Z",
-            "blockers": [{"reason": "MachinesDeleting", "message": "pool: 1 of 3 machines to go"}],
+            "blockers": [{"reason": "MachinesDeleting", "message": "pool: 1 of 3 machines to go",
+                "evidence": ["Machine m-1 is Deleting: 2 pods are still there", "Machine m-2 is Deleting", "Machine m-3 is Deleting"]}],
             "remaining": ["pool: 1 of 3 machines to go", "cilium: change it"],
         }));
-        let told = ["Updating", "waits for MachinesDeleting: pool: 1 of 3 machines to go", "left: cilium: change it"];
+        let told = [
+            "Updating",
+            "waits for MachinesDeleting: pool: 1 of 3 machines to go",
+            "seen: Machine m-1 is Deleting: 2 pods are still there",
+            "seen: Machine m-2 is Deleting",
+            "left: cilium: change it",
+        ];
         assert_eq!(lines(&shrinking), told);
         let mut asked = shrinking;
         asked.metadata.generation = Some(3);

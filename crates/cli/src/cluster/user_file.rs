@@ -8,17 +8,53 @@ use std::path::{Path, PathBuf};
 use crate::connect::listed;
 use crate::failure::{Code, Failure, Outcome};
 
+/// What is in every data directory of `butler up`.
+const MARK: &str = "butler.lock";
+
+/// The file to merge into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    pub(crate) file: PathBuf,
+    /// The one that was meant, and is Butler's own.
+    pub(crate) passed_over: Option<PathBuf>,
+}
+
 /// The file to merge into. The one that `butler up` writes at every start is no place to keep anything.
-pub(crate) fn choose(into: Option<&Path>, flag: Option<&Path>) -> Outcome<PathBuf> {
-    if let Some(file) = into {
-        return Ok(file.to_owned());
-    }
+pub(crate) fn choose(into: Option<&Path>, flag: Option<&Path>) -> Outcome<Chosen> {
     let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
-    let butler = home.as_ref().map(|home| home.join(".butler"));
-    let own = flag.map(Path::to_owned).or_else(|| listed().into_iter().next());
-    let own = own.filter(|path| !butler.as_ref().is_some_and(|butler| path.starts_with(butler)));
-    own.or_else(|| home.map(|home| home.join(".kube/config")))
-        .ok_or_else(|| Failure::usage("no home directory is known: name the file with --into"))
+    let meant = flag.map_or_else(listed, |flag| vec![flag.to_owned()]);
+    first_own(into, meant, home.as_deref(), |path| is_butlers(path, home.as_deref()))
+}
+
+fn first_own(
+    into: Option<&Path>,
+    meant: Vec<PathBuf>,
+    home: Option<&Path>,
+    is_butlers: impl Fn(&Path) -> bool,
+) -> Outcome<Chosen> {
+    if let Some(file) = into {
+        return match is_butlers(file) {
+            false => Ok(Chosen { file: file.to_owned(), passed_over: None }),
+            true => Err(Failure::usage(format!(
+                "{} is written by `butler up` at every start: name another file with --into",
+                file.display()
+            ))),
+        };
+    }
+    let (butlers, own): (Vec<PathBuf>, Vec<PathBuf>) = meant.into_iter().partition(|path| is_butlers(path));
+    let usual = home.map(|home| home.join(".kube/config"));
+    let file = own.into_iter().next().or(usual);
+    let file = file.ok_or_else(|| Failure::usage("no home directory is known: name the file with --into"))?;
+    Ok(Chosen { file, passed_over: butlers.into_iter().next() })
+}
+
+/// Whether a file is in a data directory of `butler up`, or among what Butler keeps below the home directory.
+fn is_butlers(path: &Path, home: Option<&Path>) -> bool {
+    let path = fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned());
+    let folder = home.map(|home| home.join(".butler"));
+    let folder = folder.map(|folder| fs::canonicalize(&folder).unwrap_or(folder));
+    let is_beside_mark = path.parent().is_some_and(|parent| parent.join(MARK).is_file());
+    is_beside_mark || folder.is_some_and(|folder| path.starts_with(folder))
 }
 
 /// Whether kubectl reads this file without being told to.
@@ -111,6 +147,47 @@ mod tests {
         update(&link, append).unwrap();
         assert!(link.is_symlink());
         assert_eq!(fs::read_to_string(&path).unwrap(), "xxx");
+    }
+
+    #[test]
+    fn what_butler_writes_is_no_place_to_keep_anything() {
+        let is_butlers = |path: &Path| path.starts_with("/butler");
+        let home = Some(Path::new("/home"));
+        let chosen = |into: Option<&str>, meant: &[&str], home: Option<&Path>| {
+            let meant = meant.iter().map(PathBuf::from).collect();
+            let chosen = first_own(into.map(Path::new), meant, home, is_butlers).map_err(|failure| failure.message)?;
+            let passed_over = chosen.passed_over.map(|path| format!(" not {}", path.display()));
+            Ok(format!("{}{}", chosen.file.display(), passed_over.unwrap_or_default()))
+        };
+        let refused = "/butler/a is written by `butler up` at every start: name another file with --into";
+        for (into, meant, home, expected) in [
+            (Some("/x"), &["/y"][..], home, Ok("/x")),
+            (Some("/butler/a"), &[], home, Err(refused)),
+            (None, &["/y", "/z"], home, Ok("/y")),
+            (None, &["/butler/a", "/z"], home, Ok("/z not /butler/a")),
+            (None, &["/butler/a"], home, Ok("/home/.kube/config not /butler/a")),
+            (None, &[], home, Ok("/home/.kube/config")),
+            (None, &["/butler/a"], None, Err("no home directory is known: name the file with --into")),
+        ] {
+            let expected = expected.map(str::to_owned).map_err(str::to_owned);
+            assert_eq!(chosen(into, meant, home), expected, "{into:?} {meant:?}");
+        }
+    }
+
+    #[test]
+    fn a_data_directory_is_known_by_what_is_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, home) = (folder.path().join("data"), folder.path().join("home"));
+        let file = data.join("kubeconfig");
+        fs::create_dir_all(&data).unwrap();
+        fs::write(&file, "").unwrap();
+        assert!(!is_butlers(&file, Some(&home)));
+        fs::write(data.join(MARK), "").unwrap();
+        let link = folder.path().join("link");
+        symlink(&file, &link).unwrap();
+        assert!(is_butlers(&file, Some(&home)) && is_butlers(&link, None));
+        assert!(is_butlers(&home.join(".butler/a-kubeconfig"), Some(&home)));
+        assert!(!is_butlers(&home.join(".kube/config"), Some(&home)));
     }
 
     #[test]

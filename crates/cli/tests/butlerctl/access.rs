@@ -149,17 +149,25 @@ async fn a_kubeconfig_is_merged_into_what_is_there() {
     command.env("KUBECONFIG", &file);
     assert_eq!(ended(command).await.out, "tenantcluster.butler.butlerlabs.dev/my-cluster\n");
 
-    // What `butler up` wrote is no place to keep things; the home directory is.
-    let local = plane.folder().join(".butler/local/kubeconfig");
-    fs::create_dir_all(local.parent().unwrap()).unwrap();
-    fs::write(&local, &tenant).unwrap();
-    let mut command = plane.command("cluster kubeconfig my-cluster --merge");
-    command.env("KUBECONFIG", &local);
-    let said = ended(command).await;
+    // What `butler up` wrote is no place to keep things, wherever its data directory is; the home directory is.
     let home = plane.folder().join(".kube/config");
-    let told = "kubectl --kubeconfig HOME --context team-a/my-cluster get nodes\n";
-    assert_eq!(said.err, format!("merged into HOME: {told}").replace("HOME", home.to_str().unwrap()));
-    assert!(home.exists() && fs::read_to_string(&local).unwrap() == tenant);
+    for folder in [".butler/local", "elsewhere"] {
+        let folder = plane.folder().join(folder);
+        let local = folder.join("kubeconfig");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("butler.lock"), "").unwrap();
+        fs::write(&local, &tenant).unwrap();
+        let mut command = plane.command("cluster kubeconfig my-cluster --merge");
+        command.env("KUBECONFIG", &local);
+        let said = ended(command).await;
+        let told = "merged into HOME: kubectl --kubeconfig HOME --context team-a/my-cluster get nodes\n\
+            LOCAL is written by `butler up` at every start, and stays as it is; --into FILE names another place\n";
+        let told = told.replace("HOME", home.to_str().unwrap()).replace("LOCAL", local.to_str().unwrap());
+        assert_eq!((said.code, said.err), (0, told));
+        assert!(home.exists() && fs::read_to_string(&local).unwrap() == tenant);
+        let refused = plane.run(&format!("cluster kubeconfig my-cluster --merge --into {}", local.display())).await;
+        assert_eq!((refused.code, fs::read_to_string(&local).unwrap()), (2, tenant.clone()), "{refused:?}");
+    }
 }
 
 #[tokio::test]

@@ -66,8 +66,10 @@ async fn an_addon_is_asked_for_changed_and_removed() {
     assert_eq!(plane.done("addon values my-cluster-longhorn").await, "extra: false\nui:\n  replicas: 3\n");
     let idle = plane.run("addon upgrade my-cluster-longhorn").await;
     assert_eq!(idle, failed(2, "nothing to change: name a --version, or values with --set or --values"));
-    let unsure = plane.run("addon uninstall my-cluster-longhorn").await;
-    assert_eq!(unsure.code, 2, "{unsure:?}");
+    let unsure = "Addon my-cluster-longhorn of cluster my-cluster will be removed, with all objects of its release.\n\
+        my-cluster-longhorn is not removed: there is nobody to ask here, add --yes if you are sure";
+    assert_eq!(plane.run("addon uninstall my-cluster-longhorn").await, failed(2, unsure));
+    assert_eq!(plane.run("addon uninstall nosuch").await.code, 3);
     let gone = plane.done("addon uninstall my-cluster-longhorn --yes --wait").await;
     assert_eq!(gone, format!("{NAME} is being removed\n"));
     assert!(addons(&plane).get_opt("my-cluster-longhorn").await.unwrap().is_none());
@@ -122,6 +124,22 @@ async fn what_the_catalogue_does_not_have_is_refused_at_once() {
 }
 
 #[tokio::test]
+async fn what_others_depend_on_is_not_removed() {
+    let plane = with_catalogue().await;
+    plane.done("addon install longhorn -c my-cluster").await;
+    plane.done("addon install longhorn -c my-cluster --name base").await;
+    let after = json!({"spec": {"dependsOn": [{"name": "base"}]}});
+    addons(&plane).patch("my-cluster-longhorn", &PatchParams::default(), &Patch::Merge(after)).await.unwrap();
+    let there = Patch::Merge(json!({"status": {"helmRelease": {"name": "longhorn", "revision": 1}}}));
+    addons(&plane).patch_status("my-cluster-longhorn", &PatchParams::default(), &there).await.unwrap();
+    let told = "base stays: my-cluster-longhorn depends on it; remove what does first";
+    assert_eq!(plane.run("addon uninstall base --yes --wait").await, failed(6, told));
+    assert!(addons(&plane).get("base").await.unwrap().metadata.deletion_timestamp.is_none());
+    plane.done("addon uninstall my-cluster-longhorn --yes").await;
+    plane.done("addon uninstall base --yes --wait").await;
+}
+
+#[tokio::test]
 async fn a_status_without_words_is_shown_without() {
     let plane = with_catalogue().await;
     plane.done("addon install longhorn -c my-cluster").await;
@@ -149,7 +167,9 @@ async fn what_an_addon_waits_for_is_shown() {
     assert!(list.contains("my-cluster-longhorn   longhorn   Failed"), "{list}");
     assert!(list.contains("VersionNotFound"), "{list}");
     let told = plane.done("addon status my-cluster-longhorn").await;
-    for part in ["It waits: VersionNotFound: no such version", "  - there is 1.7.2", "  User: choose another"] {
+    let place =
+        "Its objects are on cluster my-cluster; `butlerctl cluster kubeconfig my-cluster -n team-a` leads there.";
+    for part in ["It waits: VersionNotFound: no such version", "  - there is 1.7.2", "  User: choose another", place] {
         assert!(told.contains(part), "{told}");
     }
     let waited = plane.run("addon upgrade my-cluster-longhorn --set own=1 --wait --timeout 1s").await;
@@ -224,7 +244,15 @@ async fn going_back_asks_for_what_the_user_asked_for_then() {
 #[tokio::test]
 async fn a_change_is_shown_by_values_and_objects() {
     let plane = upgraded().await;
-    assert_eq!(plane.done("addon diff longhorn -c my-cluster").await, "");
+    for command in ["addon diff longhorn -c my-cluster", "addon diff longhorn -c my-cluster --values-only"] {
+        let said = plane.run(command).await;
+        assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (0, "", "Nothing would change.\n"), "{command}");
+    }
+    // What an upgrade would refuse is no change that could come.
+    let there = "chart longhorn 9.9.9 of https://charts.longhorn.io: there is no such version; there are 1.7.2, 1.7.1";
+    assert_eq!(plane.run("addon diff longhorn -c my-cluster --version 9.9.9").await, failed(6, there));
+    let values = "values.colour cannot be set: this addon takes ui.replicas, extra, own\n  correct spec.values";
+    assert_eq!(plane.run("addon diff longhorn -c my-cluster --set colour=red").await, failed(6, values));
     let shown = plane.done("addon diff longhorn -c my-cluster --set own=3").await;
     assert!(shown.starts_with("~ values.own: 2 -> 3\n--- ConfigMap lh\n+++ ConfigMap lh\n"), "{shown}");
     assert!(shown.contains("-  own: \"2\"\n+  own: \"3\"\n"), "{shown}");

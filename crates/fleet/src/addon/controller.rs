@@ -5,7 +5,7 @@ mod follow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use butler_api::butler::addon_install::{AddonInstallStatus, AddonPhase};
+use butler_api::butler::addon_install::AddonInstallStatus;
 use butler_api::butler::tenant_cluster::{ClusterPhase, ManagementMode};
 use butler_api::butler::{AddonDefinition, ButlerConfig, Team, TenantCluster};
 use butler_api::names::{BUTLER_CONFIG, annotations, conditions};
@@ -30,7 +30,7 @@ use super::memory::{Memory, Work};
 use super::news::news;
 use super::observed::{Ground, Observed, Running, Sight};
 use super::placement::Placement;
-use super::plan::{PAUSED, Plan, Step, plan};
+use super::plan::{PAUSED, Plan, Step, install_took, plan};
 use super::report::report;
 use super::target::{Target, Targets, Way};
 use super::turns::Turns;
@@ -300,18 +300,11 @@ impl<K: Addon> Shared<K> {
             self.recorder.tell(&**object, news);
         }
         self.metrics.blocked(K::CONTROLLER, &observed.key, &status.blockers);
-        self.measure(&observed.before, &status, observed);
+        if let Some(took) = install_took(observed, &status) {
+            self.metrics.took("butler_addon_install_duration_seconds", took);
+        }
         self.addons.wrote(written);
         Ok(())
-    }
-
-    fn measure(&self, before: &AddonInstallStatus, after: &AddonInstallStatus, observed: &Observed) {
-        let was_installing = before.phase == Some(AddonPhase::Installing);
-        if let (true, Some(AddonPhase::Installed), Some(since)) =
-            (was_installing, after.phase, &before.last_transition_time)
-        {
-            self.metrics.took("butler_addon_install_duration_seconds", observed.now.duration_since(since.0));
-        }
     }
 
     /// Begins the work that the plan asks for. Its end leads to another pass.
@@ -403,12 +396,15 @@ impl<K: Addon> Shared<K> {
         };
         let (sources, management) = (self.sources(), self.applier.client().clone());
         let origin = Origin { sources: &sources, management: &management, allowed: self.allowed_repositories() };
-        let known = told.status.values_digest.clone().unwrap_or_default();
         let label = label(&work.key.name);
         match work::ensure(&target, &origin, &wanted, &label, &told).await {
             Ok(done) => self.memory.ensured(&work, &target, digest, done, now(&self.clock)),
             Err(fault) => {
-                let there = work::present(&target, &wanted.placement).await.ok().flatten().map(|done| (known, done));
+                let there = work::present(&target, &wanted.placement).await.ok().flatten().map(|mut done| {
+                    let digest;
+                    (digest, done.release) = told.left(done.release);
+                    (digest, done)
+                });
                 self.memory.failed(&work, Some(&target), Some(digest), fault, there, now(&self.clock));
             }
         }

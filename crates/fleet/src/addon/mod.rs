@@ -15,6 +15,7 @@ mod ask;
 mod catalogue;
 mod controller;
 mod eyes;
+mod fields;
 mod graph;
 mod limits;
 mod manifests;
@@ -42,8 +43,7 @@ pub use observed::{Compared, Ground, Installed, Mending, Observed, Progress, Rev
 pub use placement::Placement;
 pub(crate) use plan::awaits_workers;
 pub use plan::{NO_WORKERS, PAUSED, Plan, Step, plan};
-pub(crate) use report::INSTALLED;
-pub use report::report;
+pub use report::{INSTALLED, report};
 pub use wanted::{Source, Wanted, objections};
 pub use work::{labels_of, version_of};
 

@@ -10,6 +10,7 @@ use butler_api::butler::addon_install::AddonPhase;
 use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus};
 use jiff::Timestamp;
 
+use super::fields::of_owner;
 use super::graph::{dependents, judge};
 use super::observed::{Ground, Installed, Observed, Running, Sight, Trouble};
 use super::placement::Placement;
@@ -21,9 +22,10 @@ use crate::names;
 pub(super) use drift::{BUSY, CHANGED, CONTESTED, DRIFTED, INTERRUPTED};
 use drift::{Others, compare, cut_short, keep, look_again, others, taken_over};
 pub use paused::PAUSED;
-use paused::{look, paused};
+use paused::{held, look, paused};
 pub use workers::NO_WORKERS;
 pub(crate) use workers::awaits_workers;
+pub(super) use workers::install_took;
 use workers::{is_network, lacks_workers, unready_since, wants_no_workers, without_workers};
 
 /// The first wait after a failure. Each failure in a row doubles it.
@@ -87,6 +89,14 @@ pub struct Plan {
 
 /// Decides.
 pub fn plan(observed: &Observed) -> Plan {
+    let mut plan = decided(observed);
+    for remedy in plan.blockers.iter_mut().filter_map(|blocker| blocker.remedy.as_mut()) {
+        *remedy = of_owner(observed, remedy);
+    }
+    plan
+}
+
+fn decided(observed: &Observed) -> Plan {
     if observed.is_leaving {
         return leaving(observed);
     }
@@ -101,19 +111,19 @@ pub fn plan(observed: &Observed) -> Plan {
             plan.step = Some(Step::Stop);
             return plan;
         }
-        plan.blockers.push(paused);
-        plan.is_installed = observed.has_run();
+        plan.blockers.push(Blocker { message: format!("{}{}", paused.message, held(observed)), ..paused });
         look(observed, &mut plan);
+        (plan.is_installed, plan.dependencies_met) = (is_as_asked(observed), observed.has_run());
         return plan;
     }
     if let Some(missing) = ground(observed) {
         plan.blockers.push(missing);
-        plan.is_installed = observed.has_run() && observed.before.observed_generation == observed.generation;
+        (plan.is_installed, plan.dependencies_met) = (is_as_asked(observed), observed.has_run());
         return plan;
     }
     let verdict = judge(&observed.own, &observed.others);
     plan.dependencies_met = verdict.waits.is_empty();
-    let wanted = match wanted(&observed.ask, observed.definition.as_deref(), &target(observed)) {
+    let wanted = match asked(observed) {
         Ok(wanted) => wanted,
         Err(blockers) => {
             plan.phase = Some(if is_users(&blockers) { AddonPhase::Failed } else { before });
@@ -284,6 +294,16 @@ fn unseen(observed: &Observed, plan: &mut Plan) {
 /// Whether this was told of as installed.
 fn is_known(observed: &Observed, digest: &str) -> bool {
     observed.has_run() && observed.before.values_digest.as_deref() == Some(digest)
+}
+
+/// Whether what is asked for now was told of as installed.
+fn is_as_asked(observed: &Observed) -> bool {
+    asked(observed).is_ok_and(|wanted| is_known(observed, &wanted.digest(observed.retry.as_deref())))
+}
+
+/// What is asked for, once the catalogue has filled the gaps.
+fn asked(observed: &Observed) -> Result<Wanted, Vec<Blocker>> {
+    wanted(&observed.ask, observed.definition.as_deref(), &target(observed))
 }
 
 /// What to do next for an addon that is to go.
@@ -487,4 +507,4 @@ fn unreachable(observed: &Observed) -> Blocker {
 
 #[cfg(test)]
 #[path = "plan_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -15,7 +15,7 @@ use crate::addon::graph::{IfMissing, Need, Node};
 use crate::addon::observed::{Compared, Mending, Progress, Revision};
 use crate::addon::report::report;
 
-fn at(second: i64) -> Timestamp {
+pub(in crate::addon) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
@@ -32,7 +32,7 @@ fn definition(more: Value) -> Arc<AddonDefinition> {
 }
 
 /// An addon that may begin.
-fn observed(before: Value) -> Observed {
+pub(in crate::addon) fn observed(before: Value) -> Observed {
     let before: AddonInstallStatus = serde_json::from_value(before).unwrap();
     let own = Node {
         name: "c-l".into(),
@@ -62,7 +62,7 @@ fn observed(before: Value) -> Observed {
 }
 
 /// The same with a release that was applied at second 900.
-fn installed(before: Value, sight: Sight) -> Observed {
+pub(in crate::addon) fn installed(before: Value, sight: Sight) -> Observed {
     let mut observed = observed(before);
     let digest = plan(&observed).wanted.unwrap().digest(None);
     let release = HelmRelease { revision: Some(1), ..HelmRelease::default() };
@@ -71,7 +71,7 @@ fn installed(before: Value, sight: Sight) -> Observed {
     observed
 }
 
-fn seen(state: u64, unhealthy: &[&str]) -> Sight {
+pub(in crate::addon) fn seen(state: u64, unhealthy: &[&str]) -> Sight {
     let release = Some(Revision { number: 1, status: Status::Deployed, since: None, is_ours: false });
     Sight::Seen { state, unhealthy: unhealthy.iter().map(|one| (*one).to_owned()).collect(), release }
 }
@@ -157,6 +157,19 @@ fn work_that_runs_is_left_alone_unless_something_else_is_wanted() {
     assert_eq!(told(&settled), "Installed nothing");
     settled.ask.version = Some("2.0.0".into());
     assert_eq!(told(&settled), "Installed stop");
+}
+
+#[test]
+fn what_a_cluster_asks_for_is_put_right_in_its_spec() {
+    let mut refused = observed(json!({}));
+    refused.definition = Some(definition(json!({"configurableValues": [{"path": "a", "required": true}]})));
+    refused.ask.addon = Some("longhorn".into());
+    for (is_own, remedy) in
+        [(true, "correct spec.addons.storage.values of TenantCluster c"), (false, "correct spec.values")]
+    {
+        refused.is_clusters_own = is_own;
+        assert_eq!(plan(&refused).blockers[0].remedy.as_deref(), Some(remedy));
+    }
 }
 
 fn trouble(reason: &str, failures: i32, is_final: bool, second: i64) -> Trouble {
@@ -334,6 +347,50 @@ fn what_nobody_may_change_is_looked_at() {
     assert_eq!(told(&observed), "Degraded nothing Paused WorkloadNotReady");
     observed.sight = seen(1, &[]);
     assert_eq!((told(&observed).as_str(), healthy(&observed)), ("Installed nothing Paused", ConditionStatus::True));
+}
+
+#[test]
+fn a_wish_that_is_held_is_not_told_of_as_installed() {
+    let digest = plan(&observed(json!({}))).wanted.unwrap().digest(None);
+    let release = json!({"name": "l", "namespace": "l", "version": "1.0.0", "revision": 1});
+    let before = json!({
+        "phase": "Installed", "helmRelease": release, "installedVersion": "1.0.0", "valuesDigest": digest, "observedGeneration": 1,
+    });
+    let values = |json: Value| json.as_object().unwrap().clone();
+    let paused = "the addon is paused: nothing is changed";
+    let silent = "the API of c does not answer yet";
+    for (version, own, is_paused, expected, told) in [
+        (None, json!({}), true, ConditionStatus::True, paused.to_owned()),
+        (Some("2.0.0"), json!({}), true, ConditionStatus::False, format!("{paused}, so 1.0.0 stays and 2.0.0 waits")),
+        (
+            None,
+            json!({"a": 1}),
+            true,
+            ConditionStatus::False,
+            format!("{paused}, so 1.0.0 stays as it is and what is asked for waits"),
+        ),
+        (None, json!({}), false, ConditionStatus::True, silent.to_owned()),
+        (Some("2.0.0"), json!({}), false, ConditionStatus::False, silent.to_owned()),
+    ] {
+        let mut observed = installed(before.clone(), seen(1, &[]));
+        observed.progress.installed.as_mut().unwrap().release.version = Some("1.0.0".into());
+        (observed.ask.paused, observed.ground.answers) = (is_paused, is_paused);
+        (observed.ask.version, observed.ask.values) = (version.map(str::to_owned), values(own));
+        // However often it is told.
+        for _ in 0..2 {
+            observed.before = report(&observed, &plan(&observed));
+            let status = &observed.before;
+            let condition = status.conditions.iter().find(|known| known.type_ == "Installed").unwrap();
+            assert_eq!((condition.status, status.phase), (expected, Some(AddonPhase::Installed)), "{told}");
+            assert_eq!(status.blockers[0].message, told);
+        }
+    }
+    let mut paused = installed(before, seen(1, &[]));
+    paused.ask.paused = true;
+    let remedy = |observed: &Observed| plan(observed).blockers.remove(0).remedy.unwrap();
+    assert_eq!(remedy(&paused), "set spec.paused of TenantAddon c-l to false");
+    paused.key = Key::cluster("l");
+    assert_eq!(remedy(&paused), "set spec.paused of ManagementAddon l to false");
 }
 
 #[test]

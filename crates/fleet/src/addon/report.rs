@@ -16,7 +16,7 @@ const LISTED: usize = 10;
 const CLUSTER_READY: &str = "ClusterReady";
 const DEPENDENCIES_MET: &str = "DependenciesMet";
 /// Condition: what is asked for is on the cluster.
-pub(crate) const INSTALLED: &str = "Installed";
+pub const INSTALLED: &str = "Installed";
 /// Condition: its workloads run.
 pub(super) const HEALTHY: &str = "Healthy";
 /// Condition: nobody else changes what was applied.
@@ -75,6 +75,7 @@ fn message(phase: AddonPhase, plan: &Plan, release: Option<&HelmRelease>) -> Str
         AddonPhase::Uninstalling => "it is being removed".to_owned(),
         AddonPhase::Degraded => "some of its workloads do not run".to_owned(),
         AddonPhase::Pending => "its turn has not come".to_owned(),
+        AddonPhase::Failed if !version.is_empty() => "it could not be upgraded".to_owned(),
         AddonPhase::Failed => "it could not be installed".to_owned(),
     }
 }

@@ -116,9 +116,11 @@ fn at_home(reference: &SecretRef) -> Key {
     Key::new(reference.namespace.as_deref().unwrap_or(SYSTEM_NAMESPACE), reference.name.clone())
 }
 
-/// What the catalogue has against what is asked for, on whatever cluster.
-pub fn objections(ask: &Ask, definition: &AddonDefinition) -> Vec<Blocker> {
-    let target = For { object: &Key::cluster(""), kubernetes: None, butlers_values: &[] };
+/// What the catalogue has against what is asked for, on whatever cluster; of one that its cluster asks for, some values are
+/// Butler's own.
+pub fn objections(ask: &Ask, definition: &AddonDefinition, is_clusters_own: bool) -> Vec<Blocker> {
+    let butlers_values = if is_clusters_own { crate::cluster::BUTLERS_VALUES } else { &[] };
+    let target = For { object: &Key::cluster(""), kubernetes: None, butlers_values };
     wanted(ask, Some(definition), &target).err().unwrap_or_default()
 }
 

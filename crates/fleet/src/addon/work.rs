@@ -172,6 +172,18 @@ impl Told {
     pub(crate) fn revision(&self) -> Option<i32> {
         self.status.helm_release.as_ref().and_then(|told| told.revision)
     }
+
+    /// What is on the cluster after a try that failed, with the digest it is known by. What others made of it does not
+    /// become what was wanted by being found there.
+    pub(crate) fn left(&self, mut there: HelmRelease) -> (String, HelmRelease) {
+        let is_known = there.revision == self.revision();
+        if self.is_same_wish() {
+            // It stays known as what it was, so that the revision that others made is seen to be another.
+            there.revision = self.revision();
+        }
+        let digest = self.status.values_digest.clone().filter(|_| is_known || self.is_same_wish());
+        (digest.unwrap_or_default(), there)
+    }
 }
 
 async fn apply(
@@ -424,5 +436,36 @@ fn snippet(error: &ActionError) -> Option<String> {
         ) => Some(format!("{location}: {}", snippet.trim())),
         ActionError::TakenBack { cause, .. } | ActionError::NotTakenBack { cause, .. } => snippet(cause),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_installed_is_not_taken_for_what_was_wanted() {
+        let told = |digest: &str| Told {
+            status: serde_json::from_value(json!({
+                "valuesDigest": "known", "helmRelease": {"name": "l", "revision": 3, "version": "1.0.0"},
+            }))
+            .unwrap(),
+            digest: digest.to_owned(),
+        };
+        for (wish, there, expected) in [
+            ("known", 3, ("known", 3)),
+            // Somebody else's, while the same is wanted: it is seen to be another than what was installed.
+            ("known", 4, ("known", 3)),
+            // An upgrade failed before it changed anything, or was taken back, or is somebody else's.
+            ("new", 3, ("known", 3)),
+            ("new", 5, ("", 5)),
+        ] {
+            let release = HelmRelease { revision: Some(there), ..HelmRelease::default() };
+            let (digest, release) = told(wish).left(release);
+            assert_eq!((digest.as_str(), release.revision), (expected.0, Some(expected.1)), "{wish} {there}");
+        }
+        let nothing = Told { status: AddonInstallStatus::default(), digest: "new".to_owned() };
+        let found = HelmRelease { revision: Some(1), ..HelmRelease::default() };
+        assert_eq!(nothing.left(found.clone()), (String::new(), found));
     }
 }

@@ -18,7 +18,7 @@ use super::plan::{Kind, Step};
 use super::remaining::Remaining;
 use super::render::Object;
 use super::resolve::Wanted;
-use crate::addon::{INSTALLED, NO_WORKERS, awaits_workers};
+use crate::addon::{INSTALLED, NO_WORKERS, PAUSED, awaits_workers};
 use crate::blockers::{blocker, waiting};
 use crate::names;
 
@@ -75,6 +75,7 @@ pub(crate) fn addons(observed: &Observed, wanted: &Wanted) -> Addons {
                     _ if is_up(known) => {}
                     Some(AddonPhase::Degraded) => {}
                     Some(AddonPhase::Installed) => found.remaining.underway.push(format!("{name}: start it")),
+                    _ if is_there(known) => found.remaining.underway.push(format!("{name}: upgrade it")),
                     _ => found.remaining.underway.push(format!("{name}: install it")),
                 }
             }
@@ -249,11 +250,16 @@ fn not_installed(addon: &TenantAddon) -> Blocker {
         let told = blocker.map(|blocker| (format!("{}: {}", blocker.reason, blocker.message), blocker.evidence));
         told.into_iter().flat_map(|(first, more)| std::iter::once(first).chain(more)).take(5).collect()
     };
+    if let Some(paused) = cause.as_ref().filter(|cause| cause.reason == PAUSED) {
+        let message = format!("addon {name} waits: {}", paused.message);
+        return Blocker { reason: "AddonPaused".to_owned(), message, since: None, ..paused.clone() };
+    }
     match status.phase {
         Some(phase @ (AddonPhase::Failed | AddonPhase::Degraded)) => {
             let remedy = cause.as_ref().and_then(|cause| cause.remedy.clone());
             let owner = cause.as_ref().and_then(|cause| cause.owner).unwrap_or(BlockerOwner::User);
             let (reason, what) = match phase {
+                AddonPhase::Failed if is_there(addon) => ("AddonFailed", "could not be upgraded"),
                 AddonPhase::Failed => ("AddonFailed", "could not be installed"),
                 _ => ("AddonDegraded", "does not run as it should"),
             };
@@ -288,6 +294,11 @@ fn not_installed(addon: &TenantAddon) -> Blocker {
     }
 }
 
+/// Whether some version of it is on the cluster.
+fn is_there(addon: &TenantAddon) -> bool {
+    addon.status.as_ref().is_some_and(|status| status.installed_version.is_some())
+}
+
 fn phase_of(addon: &TenantAddon) -> Option<AddonPhase> {
     addon.status.as_ref().and_then(|status| status.phase)
 }
@@ -318,5 +329,30 @@ mod tests {
         assert!(is_changed(&written(), &addon("1.1.0", json!({"a": 1, "b": 2}))));
         // What is no longer asked for has yet to go.
         assert!(is_changed(&written(), &addon("1.0.0", json!({"a": 1}))));
+    }
+
+    #[test]
+    fn what_runs_in_another_version_is_upgraded_and_what_is_paused_says_so() {
+        let paused =
+            json!({"reason": "Paused", "message": "the addon is paused", "owner": "User", "remedy": "resume it"});
+        let told = |status: Value| {
+            let mut addon = addon("2.0.0", json!({}));
+            addon.status = serde_json::from_value(status).unwrap();
+            let Blocker { reason, message, remedy, .. } = not_installed(&addon);
+            format!("{reason}: {message} ({})", remedy.unwrap_or_default())
+        };
+        for (status, expected) in [
+            (json!({"phase": "Failed"}), "AddonFailed: addon c-l could not be installed (correct it in spec.addons)"),
+            (
+                json!({"phase": "Failed", "installedVersion": "1.0.0"}),
+                "AddonFailed: addon c-l could not be upgraded (correct it in spec.addons)",
+            ),
+            (
+                json!({"phase": "Installed", "installedVersion": "1.0.0", "blockers": [paused]}),
+                "AddonPaused: addon c-l waits: the addon is paused (resume it)",
+            ),
+        ] {
+            assert_eq!(told(status), expected);
+        }
     }
 }

@@ -78,6 +78,23 @@ pub(crate) fn asked(wanted: &Wanted, endpoint: Option<(String, i32)>) -> Vec<Ask
     all
 }
 
+/// Where a TenantCluster says which version, and which values, of an addon it wants; nothing for what it cannot say.
+pub fn addon_fields(addon: &str) -> (Option<String>, Option<String>) {
+    let field = match addon {
+        "cilium" => "cni",
+        "metallb" => "loadBalancer",
+        "cert-manager" => "certManager",
+        "longhorn" | "linstor" => "storage",
+        "traefik" | "nginx" => "ingress",
+        "prometheus" | "victoriametrics" => "monitoring",
+        "flux" | "argocd" => return (Some("spec.addons.gitops.version".to_owned()), None),
+        ADDRESSES => return (None, Some("spec.addons.loadBalancer.addressPool".to_owned())),
+        REPOSITORY => return (None, Some("spec.addons.gitops.repository".to_owned())),
+        _ => return (None, None),
+    };
+    (Some(format!("spec.addons.{field}.version")), Some(format!("spec.addons.{field}.values")))
+}
+
 /// Whether Cilium connects the pods, and so does the job of kube-proxy.
 pub(crate) fn has_cilium(addons: &TenantAddons) -> bool {
     let named = addons.cni.as_ref().and_then(|cni| cni.provider);
@@ -223,6 +240,32 @@ mod tests {
             let told = format!("{addons}");
             assert_eq!(names(addons, provider, addresses, &defaults), expected, "{told}");
         }
+    }
+
+    #[test]
+    fn whatever_the_spec_asks_for_is_changed_by_fields_that_it_has() {
+        let crd = serde_json::to_value(<butler_api::butler::TenantCluster as kube::CustomResourceExt>::crd()).unwrap();
+        let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        let repository = json!({"url": "https://git"});
+        for storage in StorageProvider::ALL.iter().filter(|one| **one != StorageProvider::None) {
+            for (ingress, monitoring, gitops) in
+                [("traefik", "prometheus", "fluxcd"), ("nginx", "victoriametrics", "argocd")]
+            {
+                let addons = json!({
+                    "storage": {"provider": storage}, "ingress": {"provider": ingress}, "certManager": {},
+                    "monitoring": {"provider": monitoring}, "gitops": {"provider": gitops, "repository": repository},
+                });
+                for addon in names(addons, Provider::Harvester, Some("10.40.1.0-10.40.1.50"), &[]) {
+                    let (version, values) = addon_fields(&addon);
+                    assert!(version.is_some() || values.is_some(), "{addon}");
+                    for field in [version, values].into_iter().flatten() {
+                        let path = field.replace('.', "/properties/");
+                        assert!(schema.pointer(&format!("/properties/{path}")).is_some(), "{addon} {field}");
+                    }
+                }
+            }
+        }
+        assert_eq!(addon_fields("vault"), (None, None));
     }
 
     #[test]

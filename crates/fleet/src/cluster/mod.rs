@@ -49,6 +49,7 @@ use runtime::{Applier, Clock, Failure, Key, Metrics, Next, Queue, Reconcile, Ret
 use tokio::sync::Semaphore;
 
 pub(crate) use asked::BUTLERS_VALUES;
+pub use asked::addon_fields;
 pub(crate) use contents::client;
 pub(crate) use deletion::WAKING;
 pub use health::ASLEEP;

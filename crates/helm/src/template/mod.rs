@@ -20,7 +20,6 @@ pub(crate) use error::Fault;
 pub(crate) use exec::{Executor, without_no_value};
 pub(crate) use machine::Machine;
 pub(crate) use native::{HelmVersion, Native};
-pub(crate) use node::Tree;
 pub(crate) use parse::{ParseError, parse};
 pub(crate) use value::{Element, Value};
 

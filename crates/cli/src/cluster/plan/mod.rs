@@ -23,9 +23,9 @@ use crate::session::Session;
 #[derive(Args)]
 pub(crate) struct Plan {
     /// The cluster to change: NAME, or TEAM/NAME
-    #[arg(required_unless_present = "file", conflicts_with = "file")]
+    #[arg(required_unless_present = "file")]
     name: Option<String>,
-    /// Apply this YAML file; - is standard input
+    /// Apply this YAML file; - is standard input. A NAME beside it must be that of the file
     #[arg(short, long, value_name = "FILE", visible_alias = "filename")]
     file: Option<PathBuf>,
     /// Scale to this number of workers
@@ -45,7 +45,7 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) async fn run(self, session: &Session) -> Outcome {
         let (before, after) = match (&self.file, &self.name) {
-            (Some(file), _) => from_file(session, read(file)?).await?,
+            (Some(file), name) => from_file(session, named(read(file)?, name.as_deref())?).await?,
             (None, Some(name)) => self.planned_by_flags(session, &lookup::find(session, name).await?).await?,
             (None, None) => return Err(Failure::usage("name a cluster, or a file with -f")),
         };
@@ -79,6 +79,21 @@ impl Plan {
         let after = serde_json::to_value(change::patch(session, found, &change, true).await?)?;
         Ok((Some(before), Some(after)))
     }
+}
+
+/// A document that is about the cluster of this name; where it names no team, it is of the team before the name.
+fn named(mut document: Value, name: Option<&str>) -> Outcome<Value> {
+    let Some(name) = name else { return Ok(document) };
+    let (team, name) = name.split_once('/').map_or((None, name), |(team, name)| (Some(team), name));
+    let text = |field: &str| document.pointer(&format!("/metadata/{field}")).and_then(Value::as_str);
+    let written = text("name").unwrap_or_default();
+    if written != name {
+        return Err(Failure::usage(format!("the file is about {written:?}, and not {name:?}: leave one of them out")));
+    }
+    if let Some(team) = place(&document, team)? {
+        document["metadata"]["namespace"] = team.into();
+    }
+    Ok(document)
 }
 
 /// The cluster as it is, if it is there, and as applying the file would leave it.
@@ -123,6 +138,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_name_beside_a_file_is_the_one_in_it() {
+        let document = |namespace: Value| json!({"metadata": {"name": "a", "namespace": namespace}});
+        for (namespace, name, expected) in [
+            (json!("t"), None, Ok(json!("t"))),
+            (json!("t"), Some("a"), Ok(json!("t"))),
+            (json!("t"), Some("t/a"), Ok(json!("t"))),
+            (json!(null), Some("t/a"), Ok(json!("t"))),
+            (json!(null), Some("a"), Ok(json!(null))),
+            (json!("t"), Some("b"), Err("the file is about \"a\", and not \"b\": leave one of them out".to_owned())),
+            (json!("t"), Some("u/a"), Err("the file is for team t, but -n says u: leave one of them out".to_owned())),
+        ] {
+            let found = named(document(namespace), name).map(|document| document["metadata"]["namespace"].clone());
+            assert_eq!(found.map_err(|failure| failure.message), expected, "{name:?}");
+        }
+    }
 
     #[test]
     fn a_plan_reads_like_a_diff() {

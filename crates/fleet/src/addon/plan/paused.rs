@@ -5,7 +5,7 @@ use std::time::Duration;
 use butler_api::butler::addon_install::AddonPhase;
 use butler_api::shared::{Blocker, BlockerOwner};
 
-use super::{GRACE, Plan, Step, UNREADY, left, look_again, unhealthy_for, unseen};
+use super::{GRACE, Plan, Step, UNREADY, asked, is_as_asked, left, look_again, unhealthy_for, unseen};
 use crate::addon::observed::{Observed, Sight};
 use crate::addon::placement::Placement;
 use crate::blockers::{blocker, waiting};
@@ -16,10 +16,23 @@ pub const PAUSED: &str = "Paused";
 /// Why nothing is to be changed.
 pub(super) fn paused(observed: &Observed) -> Option<Blocker> {
     if observed.ask.paused {
+        let kind = if observed.key.namespace.is_empty() { "ManagementAddon" } else { "TenantAddon" };
         let message = "the addon is paused: nothing is changed";
-        return Some(blocker(PAUSED, message, BlockerOwner::User, "set spec.paused to false"));
+        let remedy = format!("set spec.paused of {kind} {} to false", observed.key.name);
+        return Some(blocker(PAUSED, message, BlockerOwner::User, remedy));
     }
     observed.ground.hands_off.clone()
+}
+
+/// What is asked for and does not come because nothing is to be changed; to be said after why that is.
+pub(super) fn held(observed: &Observed) -> String {
+    let Some(there) = observed.before.installed_version.as_ref().filter(|_| !is_as_asked(observed)) else {
+        return String::new();
+    };
+    match asked(observed).map(|wanted| wanted.version) {
+        Ok(version) if version != *there && !version.is_empty() => format!(", so {there} stays and {version} waits"),
+        _ => format!(", so {there} stays as it is and what is asked for waits"),
+    }
 }
 
 /// Sees to it that somebody looks at what nobody may change, and tells what they see.

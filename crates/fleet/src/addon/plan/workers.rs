@@ -1,9 +1,9 @@
 //! Whether a cluster has workers that an addon's workloads could run on. Pure.
 
 use butler_api::butler::addon_definition::AddonCategory;
-use butler_api::butler::addon_install::AddonInstallStatus;
+use butler_api::butler::addon_install::{AddonInstallStatus, AddonPhase};
 use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::UNREADY;
 use crate::addon::observed::{Ground, Observed};
@@ -41,6 +41,18 @@ pub(crate) fn awaits_workers(told: &AddonInstallStatus) -> bool {
     blocker(NO_WORKERS).is_some() || is_back
 }
 
+/// How long an install that is over now took, from when it could begin: not for how long there was nothing to run on.
+pub(in crate::addon) fn install_took(observed: &Observed, after: &AddonInstallStatus) -> Option<SignedDuration> {
+    let before = &observed.before;
+    let is_over = (before.phase, after.phase) == (Some(AddonPhase::Installing), Some(AddonPhase::Installed));
+    let begun = before.last_transition_time.as_ref().filter(|_| is_over)?.0;
+    let is_idle = before.blockers.iter().any(|told| told.reason == NO_WORKERS);
+    let could_run = if is_idle { observed.now } else { unready_since(observed) };
+    let applied = observed.progress.installed.as_ref().map_or(observed.now, |installed| installed.at);
+    let idle = could_run.duration_since(applied).max(SignedDuration::ZERO);
+    Some((observed.now.duration_since(begun) - idle).max(SignedDuration::ZERO))
+}
+
 pub(super) fn without_workers(observed: &Observed) -> Blocker {
     let Ground { title, .. } = &observed.ground;
     match wants_no_workers(observed) {
@@ -56,4 +68,35 @@ pub(super) fn without_workers(observed: &Observed) -> Blocker {
 
 pub(super) fn is_network(observed: &Observed) -> bool {
     observed.definition.as_ref().is_some_and(|one| one.spec.category == AddonCategory::Cni)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::addon::plan::tests::{at, installed, seen};
+    use crate::addon::report::report;
+
+    #[test]
+    fn an_install_takes_as_long_as_it_could_go_on() {
+        let told =
+            |reason: &str, second: i64| json!([{"reason": reason, "message": "no", "since": at(second).to_string()}]);
+        // It began at 880, was applied at 900, and is over at 1000.
+        for (phase, blockers, expected) in [
+            ("Installing", json!([]), Some(120)),
+            ("Installing", told("WorkloadNotReady", 900), Some(120)),
+            ("Installing", told("WorkloadNotReady", 990), Some(30)),
+            ("Installing", told("NoWorkers", 900), Some(20)),
+            ("Upgrading", json!([]), None),
+            ("Installed", json!([]), None),
+        ] {
+            let before: Value =
+                json!({"phase": phase, "lastTransitionTime": at(880).to_string(), "blockers": blockers});
+            let observed = installed(before, seen(1, &[]));
+            let after = report(&observed, &crate::addon::plan(&observed));
+            let took = install_took(&observed, &after).map(|took| took.as_secs());
+            assert_eq!(took, expected, "{phase} {blockers}");
+        }
+    }
 }
