@@ -77,7 +77,7 @@ pub(in crate::addon) fn seen(state: u64, unhealthy: &[&str]) -> Sight {
 }
 
 /// Phase, step and reasons, in words.
-fn told(observed: &Observed) -> String {
+pub(in crate::addon) fn told(observed: &Observed) -> String {
     let plan = plan(observed);
     let step = match &plan.step {
         None => "nothing",
@@ -172,7 +172,7 @@ fn what_a_cluster_asks_for_is_put_right_in_its_spec() {
     }
 }
 
-fn trouble(reason: &str, failures: i32, is_final: bool, second: i64) -> Trouble {
+pub(in crate::addon) fn trouble(reason: &str, failures: i32, is_final: bool, second: i64) -> Trouble {
     let blocker = blocker(reason, "no", BlockerOwner::User, "look");
     Trouble { digest: None, retry: None, surroundings: 0, blocker, is_final, failures, at: at(second) }
 }
@@ -255,142 +255,6 @@ fn an_upgrade_that_never_runs_is_taken_back() {
     let mut first = installed(before, seen(1, &["Deployment a is not ready"]));
     first.now = at(900 + 601);
     assert_eq!(told(&first), "Degraded repair WorkloadNotReady");
-}
-
-#[test]
-fn what_has_no_workers_to_run_on_is_on_its_way_until_it_has_run() {
-    let late = 900 + 601;
-    for (phase, workers, second, expected) in [
-        ("Installing", (0, 0), late, "Installing repair NoWorkers"),
-        ("Installed", (0, 0), 1000, "Installed repair NoWorkers"),
-        ("Degraded", (0, 0), late, "Installed repair NoWorkers"),
-        ("Upgrading", (0, 0), late, "Upgrading repair NoWorkers"),
-        ("Installing", (0, 2), late, "Installing repair NoWorkers"),
-        ("Upgrading", (0, 2), late, "Upgrading repair NoWorkers"),
-        // They went away by themselves.
-        ("Degraded", (0, 2), late, "Installed repair NoWorkers"),
-        ("Installing", (1, 2), late, "Degraded repair WorkloadNotReady"),
-    ] {
-        let before = json!({"phase": phase, "helmRelease": {"name": "l"}});
-        let mut observed = installed(before, seen(1, &["Deployment a"]));
-        (observed.ground.workers, observed.now) = (Some(workers), at(second));
-        assert_eq!(told(&observed), expected, "{phase} {workers:?}");
-    }
-    // That it was installed is not forgotten.
-    let mut idle = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), seen(1, &["Deployment a"]));
-    idle.ground.workers = Some((0, 0));
-    for second in [1000, 1006] {
-        idle.now = at(second);
-        idle.before = report(&idle, &plan(&idle));
-        let told = (idle.before.phase, idle.before.blockers[0].reason.as_str());
-        assert_eq!(told, (Some(AddonPhase::Installed), "NoWorkers"));
-        assert!(awaits_workers(&idle.before));
-    }
-    let mut paused = idle.clone();
-    paused.ask.paused = true;
-    assert!(plan(&paused).is_installed);
-    // On workers that come back it has its time to start, as at first.
-    let mut back = idle.clone();
-    back.ground.workers = Some((1, 2));
-    for (second, phase) in [(1100, AddonPhase::Installed), (1699, AddonPhase::Installed), (1701, AddonPhase::Degraded)]
-    {
-        back.now = at(second);
-        back.before = report(&back, &plan(&back));
-        let told = (back.before.phase, back.before.blockers[0].reason.as_str(), awaits_workers(&back.before));
-        assert_eq!(told, (Some(phase), "WorkloadNotReady", true), "{second}");
-    }
-    // What only restarts awaits nothing.
-    let mut restarts =
-        installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), seen(1, &["Deployment a"]));
-    for (second, phase) in [(1000, AddonPhase::Installed), (1004, AddonPhase::Installed), (1006, AddonPhase::Degraded)]
-    {
-        restarts.now = at(second);
-        restarts.before = report(&restarts, &plan(&restarts));
-        assert_eq!((restarts.before.phase, awaits_workers(&restarts.before)), (Some(phase), false), "{second}");
-    }
-    // Patience begins when there is something to run on.
-    let since = at(1490).to_string();
-    let blocker = json!({"reason": "WorkloadNotReady", "message": "no", "since": since});
-    let before = json!({"phase": "Installing", "helmRelease": {"name": "l"}, "blockers": [blocker]});
-    let mut observed = installed(before, seen(1, &["Deployment a"]));
-    (observed.ground.workers, observed.now) = (Some((2, 2)), at(late));
-    assert_eq!(told(&observed), "Installing repair WorkloadNotReady");
-}
-
-#[test]
-fn what_nobody_may_change_is_looked_at() {
-    let release = json!({"name": "l", "namespace": "l", "revision": 1});
-    let healthy = |observed: &Observed| {
-        let status = report(observed, &plan(observed));
-        status.conditions.into_iter().find(|known| known.type_ == "Healthy").unwrap().status
-    };
-    let mut observed = observed(json!({"phase": "Installed", "helmRelease": release}));
-    (observed.ask.paused, observed.own.is_there) = (true, true);
-    // Until somebody has looked, what was told holds.
-    assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed look Paused", true));
-    observed.progress.running = Some(Running::Look);
-    assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed nothing Paused", true));
-    observed.progress.running = Some(Running::Compare);
-    assert_eq!(told(&observed), "Installed stop");
-    observed.progress.running = None;
-    observed.progress.incomparable = Some(trouble("Unreachable", 1, false, 999));
-    assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed nothing Paused", true));
-    observed.progress.incomparable = None;
-    observed.progress.unseen_since = Some(at(900));
-    assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed look Paused HealthUnknown", false));
-    observed.sight = seen(1, &["Deployment a"]);
-    let unready = "Installed nothing Paused WorkloadNotReady";
-    assert_eq!((told(&observed).as_str(), healthy(&observed)), (unready, ConditionStatus::False));
-    let since = at(990).to_string();
-    let fails = json!({"type": "Healthy", "status": "False", "lastTransitionTime": since});
-    observed.before.conditions = serde_json::from_value(json!([fails])).unwrap();
-    assert_eq!(told(&observed), "Degraded nothing Paused WorkloadNotReady");
-    observed.sight = seen(1, &[]);
-    assert_eq!((told(&observed).as_str(), healthy(&observed)), ("Installed nothing Paused", ConditionStatus::True));
-}
-
-#[test]
-fn a_wish_that_is_held_is_not_told_of_as_installed() {
-    let digest = plan(&observed(json!({}))).wanted.unwrap().digest(None);
-    let release = json!({"name": "l", "namespace": "l", "version": "1.0.0", "revision": 1});
-    let before = json!({
-        "phase": "Installed", "helmRelease": release, "installedVersion": "1.0.0", "valuesDigest": digest, "observedGeneration": 1,
-    });
-    let values = |json: Value| json.as_object().unwrap().clone();
-    let paused = "the addon is paused: nothing is changed";
-    let silent = "the API of c does not answer yet";
-    for (version, own, is_paused, expected, told) in [
-        (None, json!({}), true, ConditionStatus::True, paused.to_owned()),
-        (Some("2.0.0"), json!({}), true, ConditionStatus::False, format!("{paused}, so 1.0.0 stays and 2.0.0 waits")),
-        (
-            None,
-            json!({"a": 1}),
-            true,
-            ConditionStatus::False,
-            format!("{paused}, so 1.0.0 stays as it is and what is asked for waits"),
-        ),
-        (None, json!({}), false, ConditionStatus::True, silent.to_owned()),
-        (Some("2.0.0"), json!({}), false, ConditionStatus::False, silent.to_owned()),
-    ] {
-        let mut observed = installed(before.clone(), seen(1, &[]));
-        observed.progress.installed.as_mut().unwrap().release.version = Some("1.0.0".into());
-        (observed.ask.paused, observed.ground.answers) = (is_paused, is_paused);
-        (observed.ask.version, observed.ask.values) = (version.map(str::to_owned), values(own));
-        // However often it is told.
-        for _ in 0..2 {
-            observed.before = report(&observed, &plan(&observed));
-            let status = &observed.before;
-            let condition = status.conditions.iter().find(|known| known.type_ == "Installed").unwrap();
-            assert_eq!((condition.status, status.phase), (expected, Some(AddonPhase::Installed)), "{told}");
-            assert_eq!(status.blockers[0].message, told);
-        }
-    }
-    let mut paused = installed(before, seen(1, &[]));
-    paused.ask.paused = true;
-    let remedy = |observed: &Observed| plan(observed).blockers.remove(0).remedy.unwrap();
-    assert_eq!(remedy(&paused), "set spec.paused of TenantAddon c-l to false");
-    paused.key = Key::cluster("l");
-    assert_eq!(remedy(&paused), "set spec.paused of ManagementAddon l to false");
 }
 
 #[test]

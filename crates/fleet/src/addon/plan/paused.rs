@@ -65,3 +65,98 @@ pub(super) fn look(observed: &Observed, plan: &mut Plan) {
         plan.step = Some(Step::Look(there));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use runtime::Key;
+    use serde_json::{Value, json};
+
+    use super::super::tests::{at, installed, observed, seen, told, trouble};
+    use super::super::*;
+    use crate::addon::report::report;
+
+    #[test]
+    fn what_nobody_may_change_is_looked_at() {
+        let release = json!({"name": "l", "namespace": "l", "revision": 1});
+        let healthy = |observed: &Observed| {
+            let status = report(observed, &plan(observed));
+            status.conditions.into_iter().find(|known| known.type_ == "Healthy").unwrap().status
+        };
+        let mut observed = observed(json!({"phase": "Installed", "helmRelease": release}));
+        (observed.ask.paused, observed.own.is_there) = (true, true);
+        // Until somebody has looked, what was told holds.
+        assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed look Paused", true));
+        observed.progress.running = Some(Running::Look);
+        assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed nothing Paused", true));
+        observed.progress.running = Some(Running::Compare);
+        assert_eq!(told(&observed), "Installed stop");
+        observed.progress.running = None;
+        observed.progress.incomparable = Some(trouble("Unreachable", 1, false, 999));
+        assert_eq!((told(&observed).as_str(), plan(&observed).is_unseen), ("Installed nothing Paused", true));
+        observed.progress.incomparable = None;
+        observed.progress.unseen_since = Some(at(900));
+        assert_eq!(
+            (told(&observed).as_str(), plan(&observed).is_unseen),
+            ("Installed look Paused HealthUnknown", false)
+        );
+        observed.sight = seen(1, &["Deployment a"]);
+        let unready = "Installed nothing Paused WorkloadNotReady";
+        assert_eq!((told(&observed).as_str(), healthy(&observed)), (unready, ConditionStatus::False));
+        let since = at(990).to_string();
+        let fails = json!({"type": "Healthy", "status": "False", "lastTransitionTime": since});
+        observed.before.conditions = serde_json::from_value(json!([fails])).unwrap();
+        assert_eq!(told(&observed), "Degraded nothing Paused WorkloadNotReady");
+        observed.sight = seen(1, &[]);
+        assert_eq!((told(&observed).as_str(), healthy(&observed)), ("Installed nothing Paused", ConditionStatus::True));
+    }
+
+    #[test]
+    fn a_wish_that_is_held_is_not_told_of_as_installed() {
+        let digest = plan(&observed(json!({}))).wanted.unwrap().digest(None);
+        let release = json!({"name": "l", "namespace": "l", "version": "1.0.0", "revision": 1});
+        let before = json!({
+            "phase": "Installed", "helmRelease": release, "installedVersion": "1.0.0", "valuesDigest": digest, "observedGeneration": 1,
+        });
+        let values = |json: Value| json.as_object().unwrap().clone();
+        let paused = "the addon is paused: nothing is changed";
+        let silent = "the API of c does not answer yet";
+        for (version, own, is_paused, expected, told) in [
+            (None, json!({}), true, ConditionStatus::True, paused.to_owned()),
+            (
+                Some("2.0.0"),
+                json!({}),
+                true,
+                ConditionStatus::False,
+                format!("{paused}, so 1.0.0 stays and 2.0.0 waits"),
+            ),
+            (
+                None,
+                json!({"a": 1}),
+                true,
+                ConditionStatus::False,
+                format!("{paused}, so 1.0.0 stays as it is and what is asked for waits"),
+            ),
+            (None, json!({}), false, ConditionStatus::True, silent.to_owned()),
+            (Some("2.0.0"), json!({}), false, ConditionStatus::False, silent.to_owned()),
+        ] {
+            let mut observed = installed(before.clone(), seen(1, &[]));
+            observed.progress.installed.as_mut().unwrap().release.version = Some("1.0.0".into());
+            (observed.ask.paused, observed.ground.answers) = (is_paused, is_paused);
+            (observed.ask.version, observed.ask.values) = (version.map(str::to_owned), values(own));
+            // However often it is told.
+            for _ in 0..2 {
+                observed.before = report(&observed, &plan(&observed));
+                let status = &observed.before;
+                let condition = status.conditions.iter().find(|known| known.type_ == "Installed").unwrap();
+                assert_eq!((condition.status, status.phase), (expected, Some(AddonPhase::Installed)), "{told}");
+                assert_eq!(status.blockers[0].message, told);
+            }
+        }
+        let mut paused = installed(before, seen(1, &[]));
+        paused.ask.paused = true;
+        let remedy = |observed: &Observed| plan(observed).blockers.remove(0).remedy.unwrap();
+        assert_eq!(remedy(&paused), "set spec.paused of TenantAddon c-l to false");
+        paused.key = Key::cluster("l");
+        assert_eq!(remedy(&paused), "set spec.paused of ManagementAddon l to false");
+    }
+}

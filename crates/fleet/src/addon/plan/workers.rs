@@ -75,7 +75,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::addon::plan::tests::{at, installed, seen};
+    use crate::addon::plan::plan;
+    use crate::addon::plan::tests::{at, installed, seen, told};
     use crate::addon::report::report;
 
     #[test]
@@ -98,5 +99,68 @@ mod tests {
             let took = install_took(&observed, &after).map(|took| took.as_secs());
             assert_eq!(took, expected, "{phase} {blockers}");
         }
+    }
+
+    #[test]
+    fn what_has_no_workers_to_run_on_is_on_its_way_until_it_has_run() {
+        let late = 900 + 601;
+        for (phase, workers, second, expected) in [
+            ("Installing", (0, 0), late, "Installing repair NoWorkers"),
+            ("Installed", (0, 0), 1000, "Installed repair NoWorkers"),
+            ("Degraded", (0, 0), late, "Installed repair NoWorkers"),
+            ("Upgrading", (0, 0), late, "Upgrading repair NoWorkers"),
+            ("Installing", (0, 2), late, "Installing repair NoWorkers"),
+            ("Upgrading", (0, 2), late, "Upgrading repair NoWorkers"),
+            // They went away by themselves.
+            ("Degraded", (0, 2), late, "Installed repair NoWorkers"),
+            ("Installing", (1, 2), late, "Degraded repair WorkloadNotReady"),
+        ] {
+            let before = json!({"phase": phase, "helmRelease": {"name": "l"}});
+            let mut observed = installed(before, seen(1, &["Deployment a"]));
+            (observed.ground.workers, observed.now) = (Some(workers), at(second));
+            assert_eq!(told(&observed), expected, "{phase} {workers:?}");
+        }
+        // That it was installed is not forgotten.
+        let mut idle =
+            installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), seen(1, &["Deployment a"]));
+        idle.ground.workers = Some((0, 0));
+        for second in [1000, 1006] {
+            idle.now = at(second);
+            idle.before = report(&idle, &plan(&idle));
+            let told = (idle.before.phase, idle.before.blockers[0].reason.as_str());
+            assert_eq!(told, (Some(AddonPhase::Installed), "NoWorkers"));
+            assert!(awaits_workers(&idle.before));
+        }
+        let mut paused = idle.clone();
+        paused.ask.paused = true;
+        assert!(plan(&paused).is_installed);
+        // On workers that come back it has its time to start, as at first.
+        let mut back = idle.clone();
+        back.ground.workers = Some((1, 2));
+        for (second, phase) in
+            [(1100, AddonPhase::Installed), (1699, AddonPhase::Installed), (1701, AddonPhase::Degraded)]
+        {
+            back.now = at(second);
+            back.before = report(&back, &plan(&back));
+            let told = (back.before.phase, back.before.blockers[0].reason.as_str(), awaits_workers(&back.before));
+            assert_eq!(told, (Some(phase), "WorkloadNotReady", true), "{second}");
+        }
+        // What only restarts awaits nothing.
+        let mut restarts =
+            installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), seen(1, &["Deployment a"]));
+        for (second, phase) in
+            [(1000, AddonPhase::Installed), (1004, AddonPhase::Installed), (1006, AddonPhase::Degraded)]
+        {
+            restarts.now = at(second);
+            restarts.before = report(&restarts, &plan(&restarts));
+            assert_eq!((restarts.before.phase, awaits_workers(&restarts.before)), (Some(phase), false), "{second}");
+        }
+        // Patience begins when there is something to run on.
+        let since = at(1490).to_string();
+        let blocker = json!({"reason": "WorkloadNotReady", "message": "no", "since": since});
+        let before = json!({"phase": "Installing", "helmRelease": {"name": "l"}, "blockers": [blocker]});
+        let mut observed = installed(before, seen(1, &["Deployment a"]));
+        (observed.ground.workers, observed.now) = (Some((2, 2)), at(late));
+        assert_eq!(told(&observed), "Installing repair WorkloadNotReady");
     }
 }
