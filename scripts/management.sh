@@ -2,12 +2,13 @@
 # Needs lib.sh, and $work, a folder to work in.
 
 management_version=v1.34.4
+management_etcd="$BUTLER_CACHE/etcd/v3.6.16/etcd"
 management_processes=()
 
 # management_missing: what cannot be had of it, in words; nothing when all is there.
 management_missing() {
   local file
-  for file in "$BUTLER_CACHE"/etcd/v3.6.4/etcd "$BUTLER_CACHE"/kubernetes/$management_version/{kubeadm,kube-{apiserver,controller-manager,scheduler}}; do
+  for file in "$management_etcd" "$BUTLER_CACHE"/kubernetes/$management_version/{kubeadm,kube-{apiserver,controller-manager,scheduler}}; do
     [ -x "$file" ] || { echo "there is no $file; make kubernetes builds it"; return; }
   done
 }
@@ -50,7 +51,7 @@ CONFIGURATION
   done
   # Programs on the same machine are sent to its own address, which is only a name here.
   sed -i "s|https://198.18.0.1:|https://127.0.0.1:|" "$home"/*.conf
-  background etcd "$BUTLER_CACHE/etcd/v3.6.4/etcd" --data-dir "$home/etcd" --listen-client-urls "http://127.0.0.1:$client" \
+  background etcd "$management_etcd" --data-dir "$home/etcd" --listen-client-urls "http://127.0.0.1:$client" \
     --advertise-client-urls "http://127.0.0.1:$client" --listen-peer-urls "http://127.0.0.1:$peer" \
     --initial-advertise-peer-urls "http://127.0.0.1:$peer" --initial-cluster "default=http://127.0.0.1:$peer"
   background kube-apiserver "$bin/kube-apiserver" --etcd-servers "http://127.0.0.1:$client" --secure-port "$port" --bind-address 127.0.0.1 \

@@ -44,7 +44,7 @@ fn control_plane(tenant: &Tenant, name: &str) -> Value {
     let ready = json!({"httpGet": {"scheme": "HTTPS", "path": "/readyz", "port": 6443}, "periodSeconds": 1, "failureThreshold": 3});
     server["readinessProbe"] = ready;
     let etcd = json!({
-        "name": "etcd", "image": "registry.k8s.io/etcd:3.6.4-0",
+        "name": "etcd", "image": format!("registry.k8s.io/etcd:{ETCD}-0"),
         "command": ["etcd", "--data-dir=/data", "--listen-client-urls=http://127.0.0.1:2379",
                     "--advertise-client-urls=http://127.0.0.1:2379", "--listen-metrics-urls=http://0.0.0.0:2381"],
         "volumeMounts": [{"name": "data", "mountPath": "/data"}],
@@ -154,7 +154,7 @@ async fn runs_until_it_is_killed() {
     let machine = Machine::bridged("v").await;
     let _agent = agent(&machine, &binaries);
     let spec = json!({"nodeName": NODE, "volumes": [{"name": "data", "emptyDir": {}}], "containers": [{
-        "name": "etcd", "image": "etcd:3.6.4", "args": ["--data-dir=/data"],
+        "name": "etcd", "image": format!("etcd:{ETCD}"), "args": ["--data-dir=/data"],
         "volumeMounts": [{"name": "data", "mountPath": "/data"}], "securityContext": {"runAsUser": 65532, "runAsGroup": 65532},
     }], "securityContext": {"runAsUser": 65532, "fsGroup": 65532}});
     machine.make::<Pod>(json!({"metadata": {"name": "etcd"}, "spec": spec})).await;
