@@ -176,12 +176,11 @@ impl Up {
             if let Some(running) = data.running()?.filter(|running| i64::from(running.pid) == i64::from(child.id())) {
                 tell(&format!("Butler is up: {} (process {})", running.server, running.pid));
                 tell(&format!("  export KUBECONFIG={}", running.kubeconfig.display()));
-                let kubeconfig = Kubeconfig::read_from(&running.kubeconfig)?;
-                let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-                let client = Client::try_from(config)?;
-                match self.demo {
-                    true => demo::run(client, &running.kubeconfig).await?,
-                    false => tell_next_step(&client).await,
+                let client = client_of(&running.kubeconfig);
+                if self.demo {
+                    demo::run(client.await?, &running.kubeconfig).await?;
+                } else if let Ok(Ok(client)) = tokio::time::timeout(NEXT_STEP_TIMEOUT, client).await {
+                    tell_next_step(&client).await;
                 }
                 return Ok(());
             }
@@ -196,6 +195,14 @@ impl Up {
     }
 }
 
+async fn client_of(kubeconfig: &Path) -> Result<Client> {
+    let config = Config::from_custom_kubeconfig(Kubeconfig::read_from(kubeconfig)?, &KubeConfigOptions::default());
+    Ok(Client::try_from(config.await?)?)
+}
+
+/// Butler is up; how it goes on is worth a moment, and no failure.
+const NEXT_STEP_TIMEOUT: Duration = Duration::from_secs(3);
+
 /// Says what leads to a first cluster, where there is none.
 async fn tell_next_step(client: &Client) {
     let any = ListParams::default().limit(1);
@@ -203,12 +210,12 @@ async fn tell_next_step(client: &Client) {
     let providers = Api::<ProviderConfig>::all(client.clone());
     let teams = Api::<Team>::all(client.clone());
     let all = ListParams::default();
-    let found =
-        tokio::try_join!(clusters.list_metadata(&any), teams.list_metadata(&all), providers.list_metadata(&any));
-    // Butler is up all the same.
-    let Ok((clusters, teams, providers)) = found else { return };
+    let found = async {
+        tokio::try_join!(clusters.list_metadata(&any), teams.list_metadata(&all), providers.list_metadata(&any))
+    };
+    let Ok(Ok((clusters, teams, providers))) = tokio::time::timeout(NEXT_STEP_TIMEOUT, found).await else { return };
     if clusters.items.is_empty() {
-        tell(&fleet::first_step(teams.items.len(), !providers.items.is_empty()));
+        tell(&fleet::first_step(teams.items.len(), None, !providers.items.is_empty()));
     }
 }
 

@@ -98,7 +98,9 @@ async fn next_step(session: &Session) -> String {
     let teams = if is_named { 1 } else { session.teams().await.map_or(1, |teams| teams.len()) };
     let providers: Api<ProviderConfig> = Api::all(session.client.clone());
     let providers = providers.list_metadata(&ListParams::default().limit(1)).await;
-    fleet::first_step(teams, providers.map_or(true, |found| !found.items.is_empty()))
+    // Who said it once has to say it again; what the environment says holds.
+    let named = session.team.as_deref();
+    fleet::first_step(teams, named, providers.map_or(true, |found| !found.items.is_empty()))
 }
 
 /// Prints a row, unless it is known as it is.

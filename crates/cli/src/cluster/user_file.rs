@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use crate::connect::listed;
 use crate::failure::{Code, Failure, Outcome};
 
-/// What is in every data directory of `butler up`.
+/// The file that `butler up` writes at every start.
+const KUBECONFIG: &str = "kubeconfig";
+/// What is beside it in every data directory. The same name alone may also be the lock of a file called `butler`.
 const MARK: &str = "butler.lock";
 
 /// The file to merge into.
@@ -35,22 +37,31 @@ fn first_own(
     if let Some(file) = into {
         return match is_butlers(file) {
             false => Ok(Chosen { file: file.to_owned(), passed_over: None }),
-            true => Err(Failure::usage(format!(
-                "{} is written by `butler up` at every start: name another file with --into",
-                file.display()
-            ))),
+            true => Err(refused(file)),
         };
     }
     let (butlers, own): (Vec<PathBuf>, Vec<PathBuf>) = meant.into_iter().partition(|path| is_butlers(path));
-    let usual = home.map(|home| home.join(".kube/config"));
-    let file = own.into_iter().next().or(usual);
+    let usual = || home.map(|home| home.join(".kube/config"));
+    let file = own.into_iter().next().or_else(usual);
     let file = file.ok_or_else(|| Failure::usage("no home directory is known: name the file with --into"))?;
+    if is_butlers(&file) {
+        return Err(refused(&file));
+    }
     Ok(Chosen { file, passed_over: butlers.into_iter().next() })
 }
 
-/// Whether a file is in a data directory of `butler up`, or among what Butler keeps below the home directory.
+fn refused(file: &Path) -> Failure {
+    let file = file.display();
+    Failure::usage(format!("{file} is written by `butler up` at every start: name another file with --into"))
+}
+
+/// Whether a file is the kubeconfig of a data directory of `butler up`: one like it, or below the home directory, where
+/// there may be one yet.
 fn is_butlers(path: &Path, home: Option<&Path>) -> bool {
     let path = fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned());
+    if path.file_name().is_none_or(|name| name != KUBECONFIG) {
+        return false;
+    }
     let folder = home.map(|home| home.join(".butler"));
     let folder = folder.map(|folder| fs::canonicalize(&folder).unwrap_or(folder));
     let is_beside_mark = path.parent().is_some_and(|parent| parent.join(MARK).is_file());
@@ -160,6 +171,7 @@ mod tests {
             Ok(format!("{}{}", chosen.file.display(), passed_over.unwrap_or_default()))
         };
         let refused = "/butler/a is written by `butler up` at every start: name another file with --into";
+        let usual = "/butler/.kube/config is written by `butler up` at every start: name another file with --into";
         for (into, meant, home, expected) in [
             (Some("/x"), &["/y"][..], home, Ok("/x")),
             (Some("/butler/a"), &[], home, Err(refused)),
@@ -168,6 +180,8 @@ mod tests {
             (None, &["/butler/a"], home, Ok("/home/.kube/config not /butler/a")),
             (None, &[], home, Ok("/home/.kube/config")),
             (None, &["/butler/a"], None, Err("no home directory is known: name the file with --into")),
+            (None, &[], Some(Path::new("/butler")), Err(usual)),
+            (None, &["/butler/a"], Some(Path::new("/butler")), Err(usual)),
         ] {
             let expected = expected.map(str::to_owned).map_err(str::to_owned);
             assert_eq!(chosen(into, meant, home), expected, "{into:?} {meant:?}");
@@ -186,8 +200,16 @@ mod tests {
         let link = folder.path().join("link");
         symlink(&file, &link).unwrap();
         assert!(is_butlers(&file, Some(&home)) && is_butlers(&link, None));
-        assert!(is_butlers(&home.join(".butler/a-kubeconfig"), Some(&home)));
-        assert!(!is_butlers(&home.join(".kube/config"), Some(&home)));
+        assert!(is_butlers(&home.join(".butler/local/kubeconfig"), Some(&home)));
+        // A file called butler is locked by one of the same name.
+        let kube = home.join(".kube");
+        fs::create_dir_all(&kube).unwrap();
+        fs::write(kube.join(MARK), "").unwrap();
+        for own in [kube.join("config"), kube.join("butler"), home.join(".butler/mine")] {
+            assert!(!is_butlers(&own, Some(&home)), "{}", own.display());
+        }
+        symlink(&file, kube.join("config")).unwrap();
+        assert!(is_butlers(&kube.join("config"), Some(&home)));
     }
 
     #[test]

@@ -190,7 +190,8 @@ pub(crate) fn judge(goal: &Goal, cluster: Option<&TenantCluster>) -> Verdict {
     }
     let is_leaving = cluster.metadata.deletion_timestamp.is_some();
     let held = match goal {
-        Goal::Ready if is_paused => Some("what was asked for"),
+        // Until its controller has seen a change, nobody knows whether anything waits.
+        Goal::Ready if is_paused && !outdated && !is_leaving => Some("what was asked for"),
         Goal::Deleted if is_paused && is_leaving => Some("its deletion"),
         _ => None,
     };
@@ -361,7 +362,8 @@ mod tests {
         let day = json!([{"type": "Ready", "status": "True"}]);
         for (goal, spec, deleted, seen, remaining, conditions, expected) in [
             ("Ready", pause(), None, 2, json!([]), &day, Verdict::Reached),
-            ("Ready", pause(), None, 1, json!([]), &day, paused("what was asked for")),
+            ("Ready", pause(), None, 1, json!([]), &day, Verdict::NotYet),
+            ("Ready", pause(), leaving, 2, json!(["workers: 3 to 5 machines"]), &day, Verdict::NotYet),
             ("Ready", pause(), None, 2, json!(["workers: 3 to 5 machines"]), &day, paused("what was asked for")),
             ("phase=Ready", pause(), None, 2, json!(["workers: 3 to 5 machines"]), &day, Verdict::Reached),
             ("phase=Updating", pause(), None, 2, json!([]), &day, Verdict::NotYet),

@@ -1,7 +1,6 @@
 //! Reads directories.
 
 use std::fs;
-use std::io::{self, Read as _};
 use std::path::Path;
 
 use super::ignore::Rules;
@@ -72,7 +71,7 @@ impl Reading {
             if files.len() >= MAX_FILES {
                 return Err(ChartError::TooLarge(format!("chart has more than {MAX_FILES} files")));
             }
-            let mut content = contents(&target, kind.len()).map_err(|error| unreadable(&path, error))?;
+            let mut content = fs::read(&target).map_err(|error| unreadable(&path, error))?;
             if content.starts_with(b"\xef\xbb\xbf") {
                 content.drain(..3);
             }
@@ -80,11 +79,4 @@ impl Reading {
         }
         Ok(())
     }
-}
-
-/// What is in a file of this length.
-fn contents(path: &Path, length: u64) -> io::Result<Vec<u8>> {
-    let mut content = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
-    fs::File::open(path)?.read_exact(&mut content)?;
-    Ok(content)
 }

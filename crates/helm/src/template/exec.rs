@@ -117,6 +117,9 @@ pub(crate) struct Executor<'m> {
     out: String,
 }
 
+/// More is not reserved before it is printed: includes may be nested a thousand times.
+const LARGE: usize = 16 << 10;
+
 /// How many texts of `tpl` are remembered.
 const MAX_PARSED: usize = 1000;
 
@@ -157,7 +160,7 @@ impl<'m> Executor<'m> {
     }
 
     fn execute_tree(&mut self, tree: &Tree, data: &Value) -> Ran<String> {
-        let outside = std::mem::replace(&mut self.out, String::with_capacity(tree.length));
+        let outside = std::mem::replace(&mut self.out, String::with_capacity(tree.length.min(LARGE)));
         let ran = self.run(tree, &Typed::concrete(data.clone()));
         let printed = std::mem::replace(&mut self.out, outside);
         ran.map(|()| printed)

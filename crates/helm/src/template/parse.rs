@@ -107,6 +107,11 @@ impl<'a> Parser<'a> {
         self.token(self.next)
     }
 
+    /// Where the next token is, without looking at it.
+    fn reached(&self) -> usize {
+        self.tokens.get(self.next).or(self.tokens.last()).map_or(self.source.text.len(), |token| token.position)
+    }
+
     fn take(&mut self) -> Token<'a> {
         let token = self.token(self.next);
         self.next += 1;
@@ -193,7 +198,7 @@ impl<'a> Parser<'a> {
         let name = self.template_name(&name, CONTEXT)?;
         let begun = self.expect(Kind::RightDelim, CONTEXT)?.position;
         let root = self.body(CONTEXT)?;
-        let length = self.peek().position - begun;
+        let length = self.reached() - begun;
         self.add(Tree { name, source: self.source.clone(), root, length })
     }
 
@@ -279,7 +284,7 @@ impl<'a> Parser<'a> {
         let name = self.template_name(&token, CONTEXT)?;
         let pipe = self.pipeline(CONTEXT, Kind::RightDelim)?;
         let root = self.body(CONTEXT)?;
-        let length = self.peek().position - token.position;
+        let length = self.reached() - token.position;
         self.add(Tree { name: name.clone(), source: self.source.clone(), root, length })?;
         Ok(Node::Template(TemplateCall { position: token.position, name, pipe: Some(pipe) }))
     }

@@ -155,7 +155,7 @@ impl Controller for Nodes {
         self.world.nodes.on_change(move |before, after| {
             let Some(node) = before.filter(|_| after.is_none()) else { return };
             // Nobody brings back a node that was deleted when its machine is dead.
-            if !placement::machine(node).is_some_and(|machine| pulse.is_alive(machine)) {
+            if placement::machine(node).is_some_and(|machine| pulse.is_dead(machine)) {
                 heard.lock().insert(missing(&node.name_any()), Timestamp::UNIX_EPOCH);
             }
         });
