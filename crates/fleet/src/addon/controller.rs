@@ -30,7 +30,7 @@ use super::memory::{Memory, Work};
 use super::news::news;
 use super::observed::{Ground, Observed, Running, Sight};
 use super::placement::Placement;
-use super::plan::{PAUSED, Plan, Step, install_took, plan};
+use super::plan::{PAUSED, Plan, Step, awaits_workers, install_took, plan};
 use super::report::report;
 use super::target::{Target, Targets, Way};
 use super::turns::Turns;
@@ -222,6 +222,7 @@ impl<K: Addon> Shared<K> {
             phase: told.and_then(|told| told.phase),
             is_there: told.is_some_and(is_there),
             is_stuck: told.is_some_and(|told| told.blockers.iter().any(waits)),
+            awaits_workers: told.is_some_and(awaits_workers),
             is_leaving: object.meta().deletion_timestamp.is_some(),
             since: object.creation_timestamp().map(|time| time.0),
             placement: told
