@@ -26,7 +26,7 @@ use paused::{held, look, paused};
 pub use workers::NO_WORKERS;
 pub(crate) use workers::awaits_workers;
 pub(super) use workers::install_took;
-use workers::{is_network, lacks_workers, unready_since, wants_no_workers, without_workers};
+use workers::{idle, is_network, unready_since, wants_no_workers, without_workers};
 
 /// The first wait after a failure. Each failure in a row doubles it.
 const FIRST_RETRY: Duration = Duration::from_secs(2);
@@ -214,22 +214,12 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
         }
         return plan;
     };
-    let is_idle = !unhealthy.is_empty() && lacks_workers(observed);
-    let waited = observed.now.duration_since(installed.at.max(unready_since(observed))).unsigned_abs();
-    let left = match observed.before.phase {
-        Some(AddonPhase::Degraded) => Duration::ZERO,
-        // It starts once more on workers that were not there before.
-        Some(AddonPhase::Installed) if awaits_workers(&observed.before) => {
-            let told = observed.before.blockers.iter().any(|told| told.reason == UNREADY);
-            if told { wanted.patience.saturating_sub(waited) } else { wanted.patience }
-        }
-        Some(AddonPhase::Installed) => GRACE.saturating_sub(unhealthy_for(observed)),
-        _ => wanted.patience.saturating_sub(waited),
-    };
+    let idle = idle(observed, unhealthy);
+    let left = time_to_run(observed, installed.at, wanted.patience);
     plan.phase = Some(match (unhealthy.is_empty(), left.is_zero()) {
         (true, _) => AddonPhase::Installed,
         // It is on its way for as long as there is nothing it could run on, unless it was there before.
-        _ if is_idle => match observed.before.phase {
+        _ if idle.is_some() => match observed.before.phase {
             Some(AddonPhase::Upgrading) => AddonPhase::Upgrading,
             _ if observed.has_run() => AddonPhase::Installed,
             _ => AddonPhase::Installing,
@@ -242,8 +232,8 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
         let message = format!("a workload does not run: {first}");
         let more = unhealthy[1..].to_vec();
         plan.again = Some(left).filter(|left| !left.is_zero());
-        plan.blockers.push(if is_idle {
-            Blocker { evidence: unhealthy.clone(), ..without_workers(observed) }
+        plan.blockers.push(if let Some(idle) = idle {
+            idle
         } else if plan.phase == Some(AddonPhase::Degraded) {
             let remedy = "look at its pods and events on the cluster";
             Blocker { evidence: more, ..blocker(UNREADY, message, BlockerOwner::User, remedy) }
@@ -277,6 +267,21 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
         Others::Changed(what) => taken_over(observed, &mut plan, what, wanted),
     }
     plan
+}
+
+/// How long it still is no trouble that its workloads do not run.
+fn time_to_run(observed: &Observed, applied: Timestamp, patience: Duration) -> Duration {
+    let waited = observed.now.duration_since(applied.max(unready_since(observed))).unsigned_abs();
+    match observed.before.phase {
+        Some(AddonPhase::Degraded) => Duration::ZERO,
+        // It starts once more on workers that were not there before.
+        Some(AddonPhase::Installed) if awaits_workers(&observed.before) => {
+            let told = observed.before.blockers.iter().any(|told| told.reason == UNREADY);
+            if told { patience.saturating_sub(waited) } else { patience }
+        }
+        Some(AddonPhase::Installed) => GRACE.saturating_sub(unhealthy_for(observed)),
+        _ => patience.saturating_sub(waited),
+    }
 }
 
 /// What was told of as installed is so for all anybody knows. That it runs is believed only for a while.
