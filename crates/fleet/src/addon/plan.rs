@@ -10,7 +10,7 @@ use butler_api::butler::addon_install::AddonPhase;
 use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus};
 use jiff::Timestamp;
 
-use super::fields::of_owner;
+use super::fields::Obstacle;
 use super::graph::{dependents, judge};
 use super::observed::{Ground, Installed, Observed, Running, Sight, Trouble};
 use super::placement::Placement;
@@ -89,14 +89,6 @@ pub struct Plan {
 
 /// Decides.
 pub fn plan(observed: &Observed) -> Plan {
-    let mut plan = decided(observed);
-    for remedy in plan.blockers.iter_mut().filter_map(|blocker| blocker.remedy.as_mut()) {
-        *remedy = of_owner(observed, remedy);
-    }
-    plan
-}
-
-fn decided(observed: &Observed) -> Plan {
     if observed.is_leaving {
         return leaving(observed);
     }
@@ -125,9 +117,9 @@ fn decided(observed: &Observed) -> Plan {
     plan.dependencies_met = verdict.waits.is_empty();
     let wanted = match asked(observed) {
         Ok(wanted) => wanted,
-        Err(blockers) => {
-            plan.phase = Some(if is_users(&blockers) { AddonPhase::Failed } else { before });
-            plan.blockers = blockers;
+        Err(obstacles) => {
+            plan.phase = Some(if are_users(&obstacles) { AddonPhase::Failed } else { before });
+            plan.blockers = obstacles.iter().map(|obstacle| obstacle.to_owner(observed)).collect();
             return plan;
         }
     };
@@ -180,7 +172,7 @@ fn decided(observed: &Observed) -> Plan {
         if is_unheard {
             unseen(observed, &mut plan);
         }
-        plan.blockers.push(trouble.blocker.clone());
+        plan.blockers.push(trouble.obstacle.to_owner(observed));
         plan.phase = Some(if is_unheard { before } else { AddonPhase::Failed });
         let left = retry_in(trouble, observed.now);
         if left.is_none_or(|left| left > Duration::ZERO) {
@@ -307,7 +299,7 @@ fn is_as_asked(observed: &Observed) -> bool {
 }
 
 /// What is asked for, once the catalogue has filled the gaps.
-fn asked(observed: &Observed) -> Result<Wanted, Vec<Blocker>> {
+fn asked(observed: &Observed) -> Result<Wanted, Vec<Obstacle>> {
     wanted(&observed.ask, observed.definition.as_deref(), &target(observed))
 }
 
@@ -368,7 +360,7 @@ fn leaving(observed: &Observed) -> Plan {
     // Somebody who asks for another try need not wait.
     let is_same_try = |trouble: &&Trouble| trouble.digest.is_none() && trouble.retry == observed.retry;
     if let Some(trouble) = observed.progress.trouble.as_ref().filter(is_same_try) {
-        plan.blockers.push(trouble.blocker.clone());
+        plan.blockers.push(trouble.obstacle.to_owner(observed));
         if observed.ground.is_leaving && is_silence(trouble) {
             plan.blockers.push(unreachable(observed));
         }
@@ -416,13 +408,13 @@ fn target(observed: &Observed) -> For<'_> {
 }
 
 /// Whether only people can put it right.
-fn is_users(blockers: &[Blocker]) -> bool {
-    blockers.iter().any(|blocker| blocker.owner == Some(BlockerOwner::User))
+fn are_users(obstacles: &[Obstacle]) -> bool {
+    obstacles.iter().any(|obstacle| obstacle.blocker.owner == Some(BlockerOwner::User))
 }
 
 /// Whether all that went wrong is that nobody answered.
 fn is_silence(trouble: &Trouble) -> bool {
-    matches!(trouble.blocker.reason.as_str(), "Unreachable" | "ClusterUnreachable")
+    matches!(trouble.obstacle.blocker.reason.as_str(), "Unreachable" | "ClusterUnreachable")
 }
 
 /// How long until another try; nothing when the same again cannot help.
