@@ -35,7 +35,7 @@ use super::report::report;
 use super::target::{Target, Targets, Way};
 use super::turns::Turns;
 use super::wanted::Wanted;
-use super::work::{self, Fault, Origin, Told, label};
+use super::work::{self, Done, Fault, Origin, Told, label};
 use crate::blockers::blocker;
 use crate::cluster::{WAKING, team_name};
 use crate::names;
@@ -417,9 +417,9 @@ impl<K: Addon> Shared<K> {
             Err(fault) => Err(fault),
         };
         match seen {
-            Ok((target, Some(mut done))) => {
+            Ok((target, Some(done))) => {
                 // What others made of it meanwhile does not become ours by being looked at.
-                done.release.revision = told.revision();
+                let done = Done { release: told.known_as(done.release), ..done };
                 self.memory.seen(&work, &target, told.digest, done, now(&self.clock));
             }
             Ok((_, None)) => self.memory.incomparable(&work, work::nothing_there(&there), now(&self.clock)),

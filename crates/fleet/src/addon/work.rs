@@ -84,9 +84,8 @@ pub(crate) async fn ensure(
         Some(last) if told.is_of(&last) => last,
         // Others changed it while nobody looked, or are about to remove it, and it stays as they want it.
         Some(last) if is_left_alone && (last.info.status == Status::Uninstalling || !last.info.status.is_pending()) => {
-            let mut done = look(target, &last).await?;
-            done.release.revision = told.revision();
-            return Ok(done);
+            let done = look(target, &last).await?;
+            return Ok(Done { release: told.known_as(done.release), ..done });
         }
         None if is_left_alone => {
             let remedy = "set spec.driftPolicy to Repair, or delete this addon";
@@ -171,20 +170,23 @@ impl Told {
         self.revision().is_some() && self.status.values_digest.as_ref() == Some(&self.digest)
     }
 
-    pub(crate) fn revision(&self) -> Option<i32> {
+    fn revision(&self) -> Option<i32> {
         self.status.helm_release.as_ref().and_then(|told| told.revision)
+    }
+
+    /// A release that is there stays known as the one that was told of, so that the revision that others made of it is seen to
+    /// be another.
+    pub(crate) fn known_as(&self, there: HelmRelease) -> HelmRelease {
+        let is_others = self.revision().is_some() && self.revision() != there.revision;
+        self.status.helm_release.clone().filter(|_| is_others).unwrap_or(there)
     }
 
     /// What is on the cluster after a try that failed, with the digest it is known by. What others made of it does not
     /// become what was wanted by being found there.
-    pub(crate) fn left(&self, mut there: HelmRelease) -> (String, HelmRelease) {
+    pub(crate) fn left(&self, there: HelmRelease) -> (String, HelmRelease) {
+        let there = if self.is_same_wish() { self.known_as(there) } else { there };
         let is_known = there.revision == self.revision();
-        if self.is_same_wish() {
-            // It stays known as what it was, so that the revision that others made is seen to be another.
-            there.revision = self.revision();
-        }
-        let digest = self.status.values_digest.clone().filter(|_| is_known || self.is_same_wish());
-        (digest.unwrap_or_default(), there)
+        (self.status.values_digest.clone().filter(|_| is_known).unwrap_or_default(), there)
     }
 }
 
@@ -502,17 +504,20 @@ mod tests {
             .unwrap(),
             digest: digest.to_owned(),
         };
+        let release = |revision: i32, version: &str| {
+            let (name, version) = (Some("l".to_owned()), Some(version.to_owned()));
+            HelmRelease { name, revision: Some(revision), version, ..HelmRelease::default() }
+        };
         for (wish, there, expected) in [
-            ("known", 3, ("known", 3)),
+            ("known", release(3, "1.0.0"), ("known", release(3, "1.0.0"))),
             // Somebody else's, while the same is wanted: it is seen to be another than what was installed.
-            ("known", 4, ("known", 3)),
+            ("known", release(4, "2.0.0"), ("known", release(3, "1.0.0"))),
             // An upgrade failed before it changed anything, or was taken back, or is somebody else's.
-            ("new", 3, ("known", 3)),
-            ("new", 5, ("", 5)),
+            ("new", release(3, "1.0.0"), ("known", release(3, "1.0.0"))),
+            ("new", release(5, "2.0.0"), ("", release(5, "2.0.0"))),
         ] {
-            let release = HelmRelease { revision: Some(there), ..HelmRelease::default() };
-            let (digest, release) = told(wish).left(release);
-            assert_eq!((digest.as_str(), release.revision), (expected.0, Some(expected.1)), "{wish} {there}");
+            let (digest, left) = told(wish).left(there.clone());
+            assert_eq!((digest.as_str(), left), expected, "{wish} {there:?}");
         }
         let nothing = Told { status: AddonInstallStatus::default(), digest: "new".to_owned() };
         let found = HelmRelease { revision: Some(1), ..HelmRelease::default() };
