@@ -221,6 +221,17 @@ mod tests {
                 (User, "set spec.addons.gitops.version of TenantCluster c"),
             ),
             (
+                "metallb-addresses",
+                true,
+                User,
+                vec![words("correct "), Part::Values, words(", or choose another "), Part::Version],
+                (
+                    PlatformAdmin,
+                    "correct spec.addons.loadBalancer.addressPool of TenantCluster c, or choose another \
+                     spec.chart.defaultVersion of AddonDefinition metallb-addresses",
+                ),
+            ),
+            (
                 "vault",
                 true,
                 User,

@@ -319,14 +319,18 @@ async fn plain(sources: &Sources, wanted: &Wanted, source: &ManifestSource, reac
         (None, url) => {
             let url = substituted(url.as_deref().unwrap_or_default(), wanted)?;
             let bytes = sources.file(&url, source.digest.as_deref(), &Access { reach, ..Access::default() }).await?;
-            String::from_utf8(bytes).map_err(|_| {
-                let remedy = format!("correct spec.manifests.url of AddonDefinition {}", wanted.title);
-                platforms("ManifestsInvalid", format!("what is at {url} is no text"), remedy)
-            })?
+            decoded(bytes, &url, &wanted.title)?
         }
     };
     manifests::chart(&wanted.title, &wanted.version, &substituted(&text, wanted)?).map_err(|error| {
         platforms("ManifestsInvalid", error.to_string(), format!("correct AddonDefinition {}", wanted.title))
+    })
+}
+
+fn decoded(bytes: Vec<u8>, url: &str, definition: &str) -> Result<String, Fault> {
+    String::from_utf8(bytes).map_err(|_| {
+        let remedy = format!("correct spec.manifests.url of AddonDefinition {definition}");
+        platforms("ManifestsInvalid", format!("what is at {url} is no text"), remedy)
     })
 }
 
@@ -493,6 +497,14 @@ mod tests {
             let told = fault.obstacle.to_owner(&observed);
             assert_eq!((told.remedy.as_deref(), told.owner), (Some(expected), Some(owner)));
         }
+    }
+
+    #[test]
+    fn manifests_are_the_platforms_to_correct() {
+        assert_eq!(decoded(b"a: 1".to_vec(), "https://x", "crds").ok().as_deref(), Some("a: 1"));
+        let told = decoded(vec![0xff], "https://x", "crds").err().unwrap().obstacle.to_owner(&observed(json!({})));
+        let remedy = "correct spec.manifests.url of AddonDefinition crds";
+        assert_eq!((told.owner, told.remedy.as_deref()), (Some(BlockerOwner::PlatformAdmin), Some(remedy)));
     }
 
     #[test]
