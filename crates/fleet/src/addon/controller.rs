@@ -30,12 +30,12 @@ use super::memory::{Memory, Work};
 use super::news::news;
 use super::observed::{Ground, Observed, Running, Sight};
 use super::placement::Placement;
-use super::plan::{PAUSED, Plan, Step, install_took, plan};
+use super::plan::{PAUSED, Plan, Step, awaits_workers, install_took, plan};
 use super::report::report;
 use super::target::{Target, Targets, Way};
 use super::turns::Turns;
 use super::wanted::Wanted;
-use super::work::{self, Fault, Origin, Told, label};
+use super::work::{self, Done, Fault, Origin, Told, label};
 use crate::blockers::blocker;
 use crate::cluster::{WAKING, team_name};
 use crate::names;
@@ -222,6 +222,7 @@ impl<K: Addon> Shared<K> {
             phase: told.and_then(|told| told.phase),
             is_there: told.is_some_and(is_there),
             is_stuck: told.is_some_and(|told| told.blockers.iter().any(waits)),
+            awaits_workers: told.is_some_and(awaits_workers),
             is_leaving: object.meta().deletion_timestamp.is_some(),
             since: object.creation_timestamp().map(|time| time.0),
             placement: told
@@ -416,9 +417,9 @@ impl<K: Addon> Shared<K> {
             Err(fault) => Err(fault),
         };
         match seen {
-            Ok((target, Some(mut done))) => {
+            Ok((target, Some(done))) => {
                 // What others made of it meanwhile does not become ours by being looked at.
-                done.release.revision = told.revision();
+                let done = Done { release: told.known_as(done.release), ..done };
                 self.memory.seen(&work, &target, told.digest, done, now(&self.clock));
             }
             Ok((_, None)) => self.memory.incomparable(&work, work::nothing_there(&there), now(&self.clock)),

@@ -26,6 +26,8 @@ pub struct Node {
     pub is_there: bool,
     /// It waits for people.
     pub is_stuck: bool,
+    /// It has run, and waits for workers or starts once more on new ones.
+    pub awaits_workers: bool,
     /// It is to go.
     pub is_leaving: bool,
     /// When it was asked for.
@@ -107,14 +109,15 @@ pub(crate) fn dependents<'a>(own: &Node, others: &'a [Node]) -> Vec<&'a Node> {
     others.iter().filter(needs_it).filter(|other| other.is_there).collect()
 }
 
-/// One that is to go, and is held, is there all the same.
+/// One that is to go, and is held, is there all the same. Without workers it cannot serve those that need it.
 fn is_up(other: &Node) -> bool {
-    other.phase == Some(AddonPhase::Installed)
+    other.phase == Some(AddonPhase::Installed) && !other.awaits_workers
 }
 
 fn dependency(other: &Node) -> Blocker {
     let phase = other.phase.map_or("Pending", AddonPhase::as_str);
-    let evidence = vec![format!("{} is {phase}", other.name)];
+    let idle = if other.awaits_workers { ", but its workloads do not run yet" } else { "" };
+    let evidence = vec![format!("{} is {phase}{idle}", other.name)];
     waiting("DependencyPending", format!("it comes after {}", other.name), evidence)
 }
 
@@ -225,6 +228,12 @@ mod tests {
             (metallb(None), vec![cilium(None)], Some("DependencyPending: it comes after c-cilium")),
             (metallb(None), vec![cilium(Some(Installing))], Some("DependencyPending: it comes after c-cilium")),
             (metallb(None), vec![cilium(Some(Installed))], None),
+            // Without workers it serves nobody.
+            (
+                metallb(None),
+                vec![Node { awaits_workers: true, ..cilium(Some(Installed)) }],
+                Some("DependencyPending: it comes after c-cilium"),
+            ),
             (metallb(None), vec![], Some("DependencyMissing: it needs the addon cilium, which nobody has asked for")),
             // A failing one stops those that need it, and nobody else.
             (traefik(), vec![metallb(Some(Failed))], Some("DependencyPending: it comes after c-metallb")),
@@ -242,6 +251,9 @@ mod tests {
         ] {
             assert_eq!(told(&own, &others), expected.into_iter().map(str::to_owned).collect::<Vec<_>>(), "{own:?}");
         }
+        let idle = Node { awaits_workers: true, ..cilium(Some(Installed)) };
+        let evidence = judge(&metallb(None), &[idle]).waits.remove(0).evidence;
+        assert_eq!(evidence, ["c-cilium is Installed, but its workloads do not run yet"]);
         let owners = Need::Definition("cilium".into(), IfMissing::LeftToOwner);
         assert!(told(&Node { needs: vec![owners], ..metallb(None) }, &[]).is_empty());
     }

@@ -189,7 +189,7 @@ fn trouble(work: &Work, digest: Option<String>, fault: Fault, before: Option<Tro
         digest,
         retry: work.retry.clone(),
         surroundings: work.surroundings,
-        blocker: *fault.blocker,
+        obstacle: *fault.obstacle,
         is_final: fault.is_final,
         failures: before.map_or(0, |before| before.failures) + 1,
         at: now,

@@ -38,6 +38,7 @@ use helm::source::Mirror;
 
 pub use ask::{Addon, Ask};
 pub use controller::AddonController;
+pub use fields::Obstacle;
 pub use graph::{IfMissing, Need, Node};
 pub use observed::{Compared, Ground, Installed, Mending, Observed, Progress, Revision, Running, Sight, Trouble};
 pub use placement::Placement;

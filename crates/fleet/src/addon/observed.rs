@@ -12,6 +12,7 @@ use kernel::version::Version;
 use runtime::Key;
 
 use super::ask::Ask;
+use super::fields::Obstacle;
 use super::graph::Node;
 
 /// What a pass knows.
@@ -128,7 +129,7 @@ pub struct Trouble {
     /// What was around it then.
     pub surroundings: u64,
     /// What it was.
-    pub blocker: Blocker,
+    pub obstacle: Obstacle,
     /// Trying the same again cannot help.
     pub is_final: bool,
     /// How often in a row.

@@ -10,7 +10,7 @@ use butler_api::butler::addon_install::AddonPhase;
 use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus};
 use jiff::Timestamp;
 
-use super::fields::of_owner;
+use super::fields::Obstacle;
 use super::graph::{dependents, judge};
 use super::observed::{Ground, Installed, Observed, Running, Sight, Trouble};
 use super::placement::Placement;
@@ -26,7 +26,7 @@ use paused::{held, look, paused};
 pub use workers::NO_WORKERS;
 pub(crate) use workers::awaits_workers;
 pub(super) use workers::install_took;
-use workers::{is_network, lacks_workers, unready_since, wants_no_workers, without_workers};
+use workers::{idle, is_network, unready_since, wants_no_workers, without_workers};
 
 /// The first wait after a failure. Each failure in a row doubles it.
 const FIRST_RETRY: Duration = Duration::from_secs(2);
@@ -89,14 +89,6 @@ pub struct Plan {
 
 /// Decides.
 pub fn plan(observed: &Observed) -> Plan {
-    let mut plan = decided(observed);
-    for remedy in plan.blockers.iter_mut().filter_map(|blocker| blocker.remedy.as_mut()) {
-        *remedy = of_owner(observed, remedy);
-    }
-    plan
-}
-
-fn decided(observed: &Observed) -> Plan {
     if observed.is_leaving {
         return leaving(observed);
     }
@@ -125,9 +117,9 @@ fn decided(observed: &Observed) -> Plan {
     plan.dependencies_met = verdict.waits.is_empty();
     let wanted = match asked(observed) {
         Ok(wanted) => wanted,
-        Err(blockers) => {
-            plan.phase = Some(if is_users(&blockers) { AddonPhase::Failed } else { before });
-            plan.blockers = blockers;
+        Err(obstacles) => {
+            plan.phase = Some(if are_users(&obstacles) { AddonPhase::Failed } else { before });
+            plan.blockers = obstacles.iter().map(|obstacle| obstacle.to_owner(observed)).collect();
             return plan;
         }
     };
@@ -180,7 +172,7 @@ fn decided(observed: &Observed) -> Plan {
         if is_unheard {
             unseen(observed, &mut plan);
         }
-        plan.blockers.push(trouble.blocker.clone());
+        plan.blockers.push(trouble.obstacle.to_owner(observed));
         plan.phase = Some(if is_unheard { before } else { AddonPhase::Failed });
         let left = retry_in(trouble, observed.now);
         if left.is_none_or(|left| left > Duration::ZERO) {
@@ -214,22 +206,12 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
         }
         return plan;
     };
-    let is_idle = !unhealthy.is_empty() && lacks_workers(observed);
-    let waited = observed.now.duration_since(installed.at.max(unready_since(observed))).unsigned_abs();
-    let left = match observed.before.phase {
-        Some(AddonPhase::Degraded) => Duration::ZERO,
-        // It starts once more on workers that were not there before.
-        Some(AddonPhase::Installed) if awaits_workers(&observed.before) => {
-            let told = observed.before.blockers.iter().any(|told| told.reason == UNREADY);
-            if told { wanted.patience.saturating_sub(waited) } else { wanted.patience }
-        }
-        Some(AddonPhase::Installed) => GRACE.saturating_sub(unhealthy_for(observed)),
-        _ => wanted.patience.saturating_sub(waited),
-    };
+    let idle = idle(observed, unhealthy);
+    let left = time_to_run(observed, installed.at, wanted.patience);
     plan.phase = Some(match (unhealthy.is_empty(), left.is_zero()) {
         (true, _) => AddonPhase::Installed,
         // It is on its way for as long as there is nothing it could run on, unless it was there before.
-        _ if is_idle => match observed.before.phase {
+        _ if idle.is_some() => match observed.before.phase {
             Some(AddonPhase::Upgrading) => AddonPhase::Upgrading,
             _ if observed.has_run() => AddonPhase::Installed,
             _ => AddonPhase::Installing,
@@ -242,8 +224,8 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
         let message = format!("a workload does not run: {first}");
         let more = unhealthy[1..].to_vec();
         plan.again = Some(left).filter(|left| !left.is_zero());
-        plan.blockers.push(if is_idle {
-            Blocker { evidence: unhealthy.clone(), ..without_workers(observed) }
+        plan.blockers.push(if let Some(idle) = idle {
+            idle
         } else if plan.phase == Some(AddonPhase::Degraded) {
             let remedy = "look at its pods and events on the cluster";
             Blocker { evidence: more, ..blocker(UNREADY, message, BlockerOwner::User, remedy) }
@@ -279,6 +261,21 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
     plan
 }
 
+/// How long it still is no trouble that its workloads do not run.
+fn time_to_run(observed: &Observed, applied: Timestamp, patience: Duration) -> Duration {
+    let waited = observed.now.duration_since(applied.max(unready_since(observed))).unsigned_abs();
+    match observed.before.phase {
+        Some(AddonPhase::Degraded) => Duration::ZERO,
+        // It starts once more on workers that were not there before.
+        Some(AddonPhase::Installed) if awaits_workers(&observed.before) => {
+            let told = observed.before.blockers.iter().any(|told| told.reason == UNREADY);
+            if told { patience.saturating_sub(waited) } else { patience }
+        }
+        Some(AddonPhase::Installed) => GRACE.saturating_sub(unhealthy_for(observed)),
+        _ => patience.saturating_sub(waited),
+    }
+}
+
 /// What was told of as installed is so for all anybody knows. That it runs is believed only for a while.
 fn unseen(observed: &Observed, plan: &mut Plan) {
     let since = observed.progress.unseen_since.unwrap_or(observed.now);
@@ -302,7 +299,7 @@ fn is_as_asked(observed: &Observed) -> bool {
 }
 
 /// What is asked for, once the catalogue has filled the gaps.
-fn asked(observed: &Observed) -> Result<Wanted, Vec<Blocker>> {
+fn asked(observed: &Observed) -> Result<Wanted, Vec<Obstacle>> {
     wanted(&observed.ask, observed.definition.as_deref(), &target(observed))
 }
 
@@ -363,7 +360,7 @@ fn leaving(observed: &Observed) -> Plan {
     // Somebody who asks for another try need not wait.
     let is_same_try = |trouble: &&Trouble| trouble.digest.is_none() && trouble.retry == observed.retry;
     if let Some(trouble) = observed.progress.trouble.as_ref().filter(is_same_try) {
-        plan.blockers.push(trouble.blocker.clone());
+        plan.blockers.push(trouble.obstacle.to_owner(observed));
         if observed.ground.is_leaving && is_silence(trouble) {
             plan.blockers.push(unreachable(observed));
         }
@@ -411,13 +408,13 @@ fn target(observed: &Observed) -> For<'_> {
 }
 
 /// Whether only people can put it right.
-fn is_users(blockers: &[Blocker]) -> bool {
-    blockers.iter().any(|blocker| blocker.owner == Some(BlockerOwner::User))
+fn are_users(obstacles: &[Obstacle]) -> bool {
+    obstacles.iter().any(|obstacle| obstacle.blocker.owner == Some(BlockerOwner::User))
 }
 
 /// Whether all that went wrong is that nobody answered.
 fn is_silence(trouble: &Trouble) -> bool {
-    matches!(trouble.blocker.reason.as_str(), "Unreachable" | "ClusterUnreachable")
+    matches!(trouble.obstacle.blocker.reason.as_str(), "Unreachable" | "ClusterUnreachable")
 }
 
 /// How long until another try; nothing when the same again cannot help.

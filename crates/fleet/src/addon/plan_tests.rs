@@ -173,8 +173,8 @@ fn what_a_cluster_asks_for_is_put_right_in_its_spec() {
 }
 
 pub(in crate::addon) fn trouble(reason: &str, failures: i32, is_final: bool, second: i64) -> Trouble {
-    let blocker = blocker(reason, "no", BlockerOwner::User, "look");
-    Trouble { digest: None, retry: None, surroundings: 0, blocker, is_final, failures, at: at(second) }
+    let obstacle = blocker(reason, "no", BlockerOwner::User, "look").into();
+    Trouble { digest: None, retry: None, surroundings: 0, obstacle, is_final, failures, at: at(second) }
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn undisturbed(observed: &Observed, plan: &Plan) -> Verdict {
         return Verdict::fails(UNDISTURBED, reason.clone(), message.clone());
     }
     // Nothing is compared meanwhile.
-    let hindrance = observed.progress.incomparable.as_ref().map(|trouble| &trouble.blocker);
+    let hindrance = observed.progress.incomparable.as_ref().map(|trouble| &trouble.obstacle.blocker);
     match told(&[BUSY, INTERRUPTED, PAUSED]).or(hindrance) {
         Some(Blocker { reason, message, .. }) => Verdict::unknown(UNDISTURBED, reason.clone(), message.clone()),
         None if plan.wanted.as_ref().is_some_and(|wanted| wanted.drift == DriftPolicy::Ignore) => {

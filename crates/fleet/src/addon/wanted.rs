@@ -14,6 +14,7 @@ use runtime::{Key, fingerprint};
 use serde_json::json;
 
 use super::ask::Ask;
+use super::fields::{Obstacle, Part, words};
 use super::manifests;
 use super::placement::Placement;
 use super::values::check;
@@ -121,7 +122,8 @@ fn at_home(reference: &SecretRef) -> Key {
 pub fn objections(ask: &Ask, definition: &AddonDefinition, is_clusters_own: bool) -> Vec<Blocker> {
     let butlers_values = if is_clusters_own { crate::cluster::BUTLERS_VALUES } else { &[] };
     let target = For { object: &Key::cluster(""), kubernetes: None, butlers_values };
-    wanted(ask, Some(definition), &target).err().unwrap_or_default()
+    let obstacles = wanted(ask, Some(definition), &target).err().unwrap_or_default();
+    obstacles.iter().map(Obstacle::to_author).collect()
 }
 
 /// Fills the gaps, or says what is wrong and who can put it right.
@@ -129,19 +131,20 @@ pub(crate) fn wanted(
     ask: &Ask,
     definition: Option<&AddonDefinition>,
     target: &For<'_>,
-) -> Result<Wanted, Vec<Blocker>> {
+) -> Result<Wanted, Vec<Obstacle>> {
     let placement = Placement::asked(ask, definition, &target.object.name);
     match (&ask.helm, definition, placement) {
         (Some(chart), _, Some(placement)) => Ok(of_chart(ask, chart.clone(), placement, target)),
         (None, Some(definition), Some(placement)) => of_catalogue(ask, definition, placement, target),
         _ => {
             let name = ask.addon.clone().unwrap_or_default();
-            Err(vec![blocker(
+            let missing = blocker(
                 "DefinitionMissing",
                 format!("there is no AddonDefinition {name}"),
                 BlockerOwner::PlatformAdmin,
                 format!("create AddonDefinition {name}, or choose one of `butlerctl addon catalog`"),
-            )])
+            );
+            Err(vec![missing.into()])
         }
     }
 }
@@ -173,24 +176,23 @@ fn of_catalogue(
     definition: &AddonDefinition,
     placement: Placement,
     target: &For<'_>,
-) -> Result<Wanted, Vec<Blocker>> {
+) -> Result<Wanted, Vec<Obstacle>> {
     let name = definition.metadata.name.clone().unwrap_or_default();
     let spec = &definition.spec;
     let defaults = spec.defaults.clone().unwrap_or_default();
     let mut wrong = Vec::new();
-    let version = version(ask, &name, spec).unwrap_or_else(|blocker| {
-        wrong.push(*blocker);
+    let version = version(ask, &name, spec).unwrap_or_else(|obstacle| {
+        wrong.push(*obstacle);
         String::new()
     });
-    wrong.extend(kubernetes(&name, spec, target.kubernetes));
+    wrong.extend(kubernetes(&name, spec, target.kubernetes).map(Obstacle::from));
     let mut merged = defaults.values.clone().unwrap_or_default().0;
     values::merge(&mut merged, ask.values.clone());
     let faults = check(&spec.configurable_values, &ask.values, &merged, target.butlers_values);
     if let Some(first) = faults.first() {
-        wrong.push(Blocker {
-            evidence: faults[1..].to_vec(),
-            ..blocker("ValuesRefused", first.clone(), BlockerOwner::User, "correct spec.values")
-        });
+        let remedy = vec![words("correct "), Part::Values];
+        let refused = Obstacle::new("ValuesRefused", first.clone(), BlockerOwner::User, remedy);
+        wrong.push(refused.with_evidence(faults[1..].to_vec()));
     }
     if !wrong.is_empty() {
         return Err(wrong);
@@ -231,7 +233,7 @@ fn rolls_back(ask: &Ask) -> bool {
     ask.on_upgrade_failure != Some(UpgradeFailurePolicy::Keep)
 }
 
-fn version(ask: &Ask, name: &str, spec: &AddonDefinitionSpec) -> Result<String, Box<Blocker>> {
+fn version(ask: &Ask, name: &str, spec: &AddonDefinitionSpec) -> Result<String, Box<Obstacle>> {
     let (usual, others) = match (&spec.chart, &spec.manifests) {
         (Some(chart), _) => (chart.default_version.clone(), chart.available_versions.as_slice()),
         (None, manifests) => (manifests.clone().unwrap_or_default().version, [].as_slice()),
@@ -246,11 +248,11 @@ fn version(ask: &Ask, name: &str, spec: &AddonDefinitionSpec) -> Result<String, 
     }
     let others = others.iter().filter(|other| **other != usual).map(String::as_str);
     let choice: Vec<&str> = [usual.as_str()].into_iter().chain(others).collect();
-    Err(Box::new(blocker(
+    Err(Box::new(Obstacle::new(
         "VersionUnknown",
         format!("{name} is not offered in version {asked}"),
         BlockerOwner::User,
-        format!("set spec.version to one of {}", choice.join(", ")),
+        vec![words("set "), Part::Version, words(format!(" to one of {}", choice.join(", ")))],
     )))
 }
 
@@ -307,7 +309,7 @@ mod tests {
         let object = Key::new("team-a", "c-lh");
         let target = For { object: &object, kubernetes: "v1.31.2".parse().ok(), butlers_values: &[] };
         wanted(&ask, definition, &target)
-            .map_err(|blockers| blockers.into_iter().map(|blocker| blocker.reason).collect())
+            .map_err(|obstacles| obstacles.into_iter().map(|obstacle| obstacle.blocker.reason).collect())
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use butler_api::butler::addon_definition::{DriftPolicy, ManifestSource};
 use butler_api::butler::addon_install::{AddonInstallStatus, HelmRelease};
-use butler_api::shared::{Blocker, BlockerOwner};
+use butler_api::shared::BlockerOwner;
 use helm::action::{ActionError, Actions, Options};
 use helm::chart::Chart;
 use helm::release::{Release, Status};
@@ -20,6 +20,7 @@ use runtime::{Failure, Key, fingerprint};
 use serde_json::{Value, json};
 
 use super::eyes::Followed;
+use super::fields::{Obstacle, Part, words};
 use super::manifests;
 use super::placement::Placement;
 use super::plan::DRIFTED;
@@ -45,14 +46,14 @@ pub(crate) struct Done {
 
 /// Something that went wrong, as people are told of it.
 pub(crate) struct Fault {
-    pub(crate) blocker: Box<Blocker>,
+    pub(crate) obstacle: Box<Obstacle>,
     /// Trying the same again cannot help.
     pub(crate) is_final: bool,
 }
 
 impl Fault {
-    fn new(blocker: Blocker, is_final: bool) -> Self {
-        Self { blocker: Box::new(blocker), is_final }
+    fn new(obstacle: impl Into<Obstacle>, is_final: bool) -> Self {
+        Self { obstacle: Box::new(obstacle.into()), is_final }
     }
 }
 
@@ -83,13 +84,13 @@ pub(crate) async fn ensure(
         Some(last) if told.is_of(&last) => last,
         // Others changed it while nobody looked, or are about to remove it, and it stays as they want it.
         Some(last) if is_left_alone && (last.info.status == Status::Uninstalling || !last.info.status.is_pending()) => {
-            let mut done = look(target, &last).await?;
-            done.release.revision = told.revision();
-            return Ok(done);
+            let done = look(target, &last).await?;
+            return Ok(Done { release: told.known_as(done.release), ..done });
         }
         None if is_left_alone => {
             let remedy = "set spec.driftPolicy to Repair, or delete this addon";
-            return Err(users(DRIFTED, "somebody else uninstalled its Helm release".to_owned(), remedy));
+            let message = "somebody else uninstalled its Helm release".to_owned();
+            return Err(users(DRIFTED, message, vec![words(remedy)]));
         }
         last => {
             let chart = chart(origin, wanted).await?;
@@ -110,8 +111,8 @@ pub(crate) async fn take_back(
     let options = options(wanted, label, false);
     let back = target.actions.rollback(&wanted.placement.release, None, &options).await?;
     let message = format!("{why}; went back to what was there before, as revision {}", back.revision);
-    let remedy =
-        "correct spec.values or spec.version, and look at its pods; spec.onUpgradeFailure Keep leaves it there";
+    let else_keep = words(", and look at its pods; spec.onUpgradeFailure Keep leaves it there");
+    let remedy = vec![words("correct "), Part::Values, words(" or "), Part::Version, else_keep];
     Ok((look(target, &back).await?, users("WorkloadNotReady", message, remedy)))
 }
 
@@ -169,20 +170,23 @@ impl Told {
         self.revision().is_some() && self.status.values_digest.as_ref() == Some(&self.digest)
     }
 
-    pub(crate) fn revision(&self) -> Option<i32> {
+    fn revision(&self) -> Option<i32> {
         self.status.helm_release.as_ref().and_then(|told| told.revision)
+    }
+
+    /// A release that is there stays known as the one that was told of, so that the revision that others made of it is seen to
+    /// be another.
+    pub(crate) fn known_as(&self, there: HelmRelease) -> HelmRelease {
+        let is_others = self.revision().is_some() && self.revision() != there.revision;
+        self.status.helm_release.clone().filter(|_| is_others).unwrap_or(there)
     }
 
     /// What is on the cluster after a try that failed, with the digest it is known by. What others made of it does not
     /// become what was wanted by being found there.
-    pub(crate) fn left(&self, mut there: HelmRelease) -> (String, HelmRelease) {
+    pub(crate) fn left(&self, there: HelmRelease) -> (String, HelmRelease) {
+        let there = if self.is_same_wish() { self.known_as(there) } else { there };
         let is_known = there.revision == self.revision();
-        if self.is_same_wish() {
-            // It stays known as what it was, so that the revision that others made is seen to be another.
-            there.revision = self.revision();
-        }
-        let digest = self.status.values_digest.clone().filter(|_| is_known || self.is_same_wish());
-        (digest.unwrap_or_default(), there)
+        (self.status.values_digest.clone().filter(|_| is_known).unwrap_or_default(), there)
     }
 }
 
@@ -315,23 +319,35 @@ async fn plain(sources: &Sources, wanted: &Wanted, source: &ManifestSource, reac
         (None, url) => {
             let url = substituted(url.as_deref().unwrap_or_default(), wanted)?;
             let bytes = sources.file(&url, source.digest.as_deref(), &Access { reach, ..Access::default() }).await?;
-            String::from_utf8(bytes).map_err(|_| {
-                users("ManifestsInvalid", format!("what is at {url} is no text"), "correct manifests.url")
-            })?
+            decoded(bytes, &url, &wanted.title)?
         }
     };
-    manifests::chart(&wanted.title, &wanted.version, &substituted(&text, wanted)?)
-        .map_err(|error| users("ManifestsInvalid", error.to_string(), "correct the AddonDefinition"))
+    manifests::chart(&wanted.title, &wanted.version, &substituted(&text, wanted)?).map_err(|error| {
+        platforms("ManifestsInvalid", error.to_string(), format!("correct AddonDefinition {}", wanted.title))
+    })
+}
+
+fn decoded(bytes: Vec<u8>, url: &str, definition: &str) -> Result<String, Fault> {
+    String::from_utf8(bytes).map_err(|_| {
+        let remedy = format!("correct spec.manifests.url of AddonDefinition {definition}");
+        platforms("ManifestsInvalid", format!("what is at {url} is no text"), remedy)
+    })
 }
 
 fn substituted(text: &str, wanted: &Wanted) -> Result<String, Fault> {
     manifests::substitute(text, &wanted.values, &wanted.version).map_err(|names| {
-        users("ValuesRefused", format!("no value is given for {}", names.join(", ")), "give them in spec.values")
+        let message = format!("no value is given for {}", names.join(", "));
+        users("ValuesRefused", message, vec![words("give them in "), Part::Values])
     })
 }
 
-fn users(reason: &str, message: String, remedy: &str) -> Fault {
-    Fault::new(blocker(reason, message, BlockerOwner::User, remedy), true)
+fn users(reason: &str, message: String, remedy: Vec<Part>) -> Fault {
+    Fault::new(Obstacle::new(reason, message, BlockerOwner::User, remedy), true)
+}
+
+/// Manifests are the catalogue's, and only its keepers can correct them.
+fn platforms(reason: &str, message: String, remedy: String) -> Fault {
+    Fault::new(blocker(reason, message, BlockerOwner::PlatformAdmin, remedy), true)
 }
 
 /// Credentials and authority of a repository, out of their Secrets.
@@ -386,19 +402,23 @@ impl From<SourceError> for Fault {
     fn from(error: SourceError) -> Self {
         let owner = if error.is_final() { BlockerOwner::User } else { BlockerOwner::PlatformAdmin };
         let remedy = match error.fault() {
-            source::Fault::NoVersion { .. } | source::Fault::Version(_) => "set spec.version to one that there is",
-            source::Fault::Forbidden(_) => {
-                "choose another repository, or have it named in spec.addons.allowedRepositories of the ButlerConfig"
+            source::Fault::NoVersion { .. } | source::Fault::Version(_) => {
+                vec![words("set "), Part::Version, words(" to one that there is")]
             }
-            source::Fault::OutOfReach(_) => {
+            source::Fault::Forbidden(_) => vec![words(
+                "choose another repository, or have it named in spec.addons.allowedRepositories of the ButlerConfig",
+            )],
+            source::Fault::OutOfReach(_) => vec![words(
                 "choose a repository that others can reach too; whoever runs the platform may name a mirror of it in \
-                 spec.addons.mirrors of the ButlerConfig"
-            }
-            _ => "correct the version or the repository; where there is no way out, name a mirror in the ButlerConfig",
+                 spec.addons.mirrors of the ButlerConfig",
+            )],
+            _ => vec![words(
+                "correct the version or the repository; where there is no way out, name a mirror in the ButlerConfig",
+            )],
         };
         // Secrets are corrected without anybody being told.
         let is_final = error.is_final() && error.reason() != "RepositoryAccessDenied";
-        Self::new(blocker(error.reason(), error.to_string(), owner, remedy), is_final)
+        Self::new(Obstacle::new(error.reason(), error.to_string(), owner, remedy), is_final)
     }
 }
 
@@ -408,23 +428,27 @@ impl From<ActionError> for Fault {
         let fields = error.refused_fields();
         let (owner, remedy) = match error.reason() {
             "ValuesRefused" | "RenderFailed" | "KubernetesVersion" => {
-                (BlockerOwner::User, "correct spec.values or spec.version".to_owned())
+                (BlockerOwner::User, vec![words("correct "), Part::Values, words(" or "), Part::Version])
             }
             "Refused" if !fields.is_empty() => {
-                let what = "correct what in spec.values leads to";
-                (BlockerOwner::User, format!("{what} {}, or choose another spec.version", fields.join(", ")))
+                let refused = words(format!(" leads to {}, or choose another ", fields.join(", ")));
+                (BlockerOwner::User, vec![words("correct what in "), Part::Values, refused, Part::Version])
             }
-            "OwnedByOthers" => (BlockerOwner::User, "remove these objects from the cluster".to_owned()),
+            "OwnedByOthers" => (BlockerOwner::User, vec![words("remove these objects from the cluster")]),
             "Unreachable" | "Conflict" | "Busy" | "Interrupted" => {
-                (BlockerOwner::Butler, "wait: it is tried again".to_owned())
+                (BlockerOwner::Butler, vec![words("wait: it is tried again")])
             }
             "HookFailed" | "NotReady" | "Unhealthy" => {
-                (BlockerOwner::User, "look at the pods of the addon on the cluster; it is tried again".to_owned())
+                (BlockerOwner::User, vec![words("look at the pods of the addon on the cluster; it is tried again")])
             }
-            _ => (BlockerOwner::User, "correct spec.values, or choose another spec.version".to_owned()),
+            _ => {
+                let remedy = vec![words("correct "), Part::Values, words(", or choose another "), Part::Version];
+                (BlockerOwner::User, remedy)
+            }
         };
         let is_final = error.is_final();
-        Self::new(Blocker { evidence, ..blocker(error.reason(), error.to_string(), owner, remedy) }, is_final)
+        let obstacle = Obstacle::new(error.reason(), error.to_string(), owner, remedy);
+        Self::new(obstacle.with_evidence(evidence), is_final)
     }
 }
 
@@ -441,7 +465,47 @@ fn snippet(error: &ActionError) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use helm::action::ObjectRef;
+
     use super::*;
+    use crate::addon::plan::tests::observed;
+
+    #[test]
+    fn fields_of_refused_objects_are_told_as_they_are() {
+        let causes = json!({"causes": [{"field": "spec.versions[0].schema"}, {"field": "spec.values"}]});
+        let answer = json!({"status": "Failure", "code": 422, "message": "it is invalid", "details": causes});
+        let source = Box::new(kube::Error::Api(serde_json::from_value(answer).unwrap()));
+        let object = json!({"apiVersion": "v1", "kind": "X", "metadata": {"name": "web", "namespace": "shop"}});
+        let object = Box::new(ObjectRef::of(&object));
+        let fault = Fault::from(ActionError::Api { verb: "apply", object, source });
+        let mut observed = observed(json!({}));
+        for (addon, expected, owner) in [
+            (
+                "longhorn",
+                "correct what in spec.addons.storage.values leads to spec.versions[0].schema, spec.values, or choose \
+                 another spec.addons.storage.version of TenantCluster c",
+                BlockerOwner::User,
+            ),
+            (
+                "flux",
+                "correct what in spec.defaults.values of AddonDefinition flux leads to spec.versions[0].schema, \
+                 spec.values, or choose another spec.addons.gitops.version of TenantCluster c",
+                BlockerOwner::PlatformAdmin,
+            ),
+        ] {
+            observed.ask.addon = Some(addon.to_owned());
+            let told = fault.obstacle.to_owner(&observed);
+            assert_eq!((told.remedy.as_deref(), told.owner), (Some(expected), Some(owner)));
+        }
+    }
+
+    #[test]
+    fn manifests_are_the_platforms_to_correct() {
+        assert_eq!(decoded(b"a: 1".to_vec(), "https://x", "crds").ok().as_deref(), Some("a: 1"));
+        let told = decoded(vec![0xff], "https://x", "crds").err().unwrap().obstacle.to_owner(&observed(json!({})));
+        let remedy = "correct spec.manifests.url of AddonDefinition crds";
+        assert_eq!((told.owner, told.remedy.as_deref()), (Some(BlockerOwner::PlatformAdmin), Some(remedy)));
+    }
 
     #[test]
     fn what_others_installed_is_not_taken_for_what_was_wanted() {
@@ -452,17 +516,20 @@ mod tests {
             .unwrap(),
             digest: digest.to_owned(),
         };
+        let release = |revision: i32, version: &str| {
+            let (name, version) = (Some("l".to_owned()), Some(version.to_owned()));
+            HelmRelease { name, revision: Some(revision), version, ..HelmRelease::default() }
+        };
         for (wish, there, expected) in [
-            ("known", 3, ("known", 3)),
+            ("known", release(3, "1.0.0"), ("known", release(3, "1.0.0"))),
             // Somebody else's, while the same is wanted: it is seen to be another than what was installed.
-            ("known", 4, ("known", 3)),
+            ("known", release(4, "2.0.0"), ("known", release(3, "1.0.0"))),
             // An upgrade failed before it changed anything, or was taken back, or is somebody else's.
-            ("new", 3, ("known", 3)),
-            ("new", 5, ("", 5)),
+            ("new", release(3, "1.0.0"), ("known", release(3, "1.0.0"))),
+            ("new", release(5, "2.0.0"), ("", release(5, "2.0.0"))),
         ] {
-            let release = HelmRelease { revision: Some(there), ..HelmRelease::default() };
-            let (digest, release) = told(wish).left(release);
-            assert_eq!((digest.as_str(), release.revision), (expected.0, Some(expected.1)), "{wish} {there}");
+            let (digest, left) = told(wish).left(there.clone());
+            assert_eq!((digest.as_str(), left), expected, "{wish} {there:?}");
         }
         let nothing = Told { status: AddonInstallStatus::default(), digest: "new".to_owned() };
         let found = HelmRelease { revision: Some(1), ..HelmRelease::default() };

@@ -11,6 +11,7 @@ use runtime::Key;
 
 use super::{Shared, is_there};
 use crate::addon::ask::{Addon, Ask};
+use crate::addon::plan::awaits_workers;
 use crate::addon::wanted::secrets;
 use crate::names;
 
@@ -24,7 +25,8 @@ impl<K: Addon> Shared<K> {
             // Others look at its place in the order, and at nothing else.
             let seen = |addon: Option<&Arc<K>>| {
                 addon.map(|addon| {
-                    let told = addon.told().map(|told| (told.phase, is_there(told), told.blockers.len()));
+                    let told = addon.told();
+                    let told = told.map(|told| (told.phase, is_there(told), awaits_workers(told), told.blockers.len()));
                     (told, addon.meta().deletion_timestamp.is_some(), addon.ask())
                 })
             };

@@ -116,7 +116,7 @@ pub(super) fn compare(observed: &Observed, plan: &mut Plan, state: u64, wanted: 
         plan.blockers.extend(drifted(observed, &wanted));
     }
     if let Some(trouble) = &observed.progress.incomparable {
-        plan.blockers.push(trouble.blocker.clone());
+        plan.blockers.push(trouble.obstacle.to_owner(observed));
         let left = left(trouble, observed.now);
         if left > Duration::ZERO {
             look_again(plan, left);

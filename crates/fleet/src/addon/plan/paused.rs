@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use butler_api::butler::addon_install::AddonPhase;
 use butler_api::shared::{Blocker, BlockerOwner};
+use jiff::Timestamp;
 
-use super::{GRACE, Plan, Step, UNREADY, asked, is_as_asked, left, look_again, unhealthy_for, unseen};
+use super::{GRACE, Plan, Step, UNREADY, asked, idle, is_as_asked, left, look_again, time_to_run, unseen};
 use crate::addon::observed::{Observed, Sight};
 use crate::addon::placement::Placement;
 use crate::blockers::{blocker, waiting};
@@ -41,16 +42,21 @@ pub(super) fn look(observed: &Observed, plan: &mut Plan) {
         && observed.has_run()
         && observed.ground.answers
     {
-        let left = GRACE.saturating_sub(unhealthy_for(observed));
-        plan.phase = match (unhealthy.split_first(), left.is_zero()) {
-            (None, _) => Some(AddonPhase::Installed),
-            (Some(_), true) => Some(AddonPhase::Degraded),
-            (Some(_), false) => plan.phase,
+        let Some((first, more)) = unhealthy.split_first() else {
+            plan.phase = Some(AddonPhase::Installed);
+            return;
         };
-        if let Some((first, more)) = unhealthy.split_first() {
-            plan.again = Some(left).filter(|left| !left.is_zero());
-            plan.blockers.push(waiting(UNREADY, format!("a workload does not run: {first}"), more.to_vec()));
+        if let Some(idle) = idle(observed, unhealthy) {
+            plan.phase = Some(AddonPhase::Installed);
+            plan.blockers.push(idle);
+            return;
         }
+        let applied = observed.progress.installed.as_ref().map_or(Timestamp::MIN, |installed| installed.at);
+        let patience = asked(observed).map_or(GRACE, |wanted| wanted.patience);
+        let left = time_to_run(observed, applied, patience);
+        plan.again = Some(left).filter(|left| !left.is_zero());
+        plan.phase = if left.is_zero() { Some(AddonPhase::Degraded) } else { plan.phase };
+        plan.blockers.push(waiting(UNREADY, format!("a workload does not run: {first}"), more.to_vec()));
         return;
     }
     let there = Placement::recorded(&observed.before).filter(|_| observed.own.is_there && observed.ground.answers);
@@ -108,6 +114,32 @@ mod tests {
         assert_eq!(told(&observed), "Degraded nothing Paused WorkloadNotReady");
         observed.sight = seen(1, &[]);
         assert_eq!((told(&observed).as_str(), healthy(&observed)), ("Installed nothing Paused", ConditionStatus::True));
+    }
+
+    #[test]
+    fn what_has_no_workers_is_no_trouble_while_nobody_may_change_it() {
+        let since = at(100).to_string();
+        let conditions = json!([{"type": "Healthy", "status": "False", "lastTransitionTime": since}]);
+        let idle = json!([{"reason": "NoWorkers", "message": "no", "since": since}]);
+        let unready = json!([{"reason": "WorkloadNotReady", "message": "no", "since": at(400).to_string()}]);
+        let alone = json!([{"reason": "WorkloadNotReady", "message": "no", "since": since}]);
+        for (phase, workers, blockers, expected, again) in [
+            ("Installed", (0, 0), &idle, "Installed nothing Paused NoWorkers", None),
+            ("Installed", (0, 2), &idle, "Installed nothing Paused NoWorkers", None),
+            ("Degraded", (0, 0), &alone, "Installed nothing Paused NoWorkers", None),
+            // On workers that come back it has its time to start, as at first.
+            ("Installed", (1, 2), &idle, "Installed nothing Paused WorkloadNotReady", Some(600)),
+            ("Installed", (1, 2), &unready, "Installed nothing Paused WorkloadNotReady", Some(500)),
+            ("Installed", (1, 2), &alone, "Degraded nothing Paused WorkloadNotReady", None),
+        ] {
+            let release = json!({"name": "l", "namespace": "l", "revision": 1});
+            let before =
+                json!({"phase": phase, "helmRelease": release, "conditions": conditions, "blockers": blockers});
+            let mut observed = installed(before, seen(1, &["Deployment a"]));
+            (observed.ask.paused, observed.ground.workers) = (true, Some(workers));
+            assert_eq!(told(&observed), expected, "{phase} {workers:?} {blockers}");
+            assert_eq!(plan(&observed).again, again.map(Duration::from_secs), "{phase} {workers:?} {blockers}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::blockers::{blocker, waiting};
 pub const NO_WORKERS: &str = "NoWorkers";
 
 /// Whether there is no worker that its workloads could run on. Workers themselves wait for the pod network.
-pub(super) fn lacks_workers(observed: &Observed) -> bool {
+fn lacks_workers(observed: &Observed) -> bool {
     let none_is_ready = observed.ground.workers.is_some_and(|(ready, _)| ready == 0);
     wants_no_workers(observed) || (none_is_ready && !is_network(observed))
 }
@@ -51,6 +51,12 @@ pub(in crate::addon) fn install_took(observed: &Observed, after: &AddonInstallSt
     let applied = observed.progress.installed.as_ref().map_or(observed.now, |installed| installed.at);
     let idle = could_run.duration_since(applied).max(SignedDuration::ZERO);
     Some((observed.now.duration_since(begun) - idle).max(SignedDuration::ZERO))
+}
+
+/// Why what is unhealthy cannot run, if that is for want of workers alone.
+pub(super) fn idle(observed: &Observed, unhealthy: &[String]) -> Option<Blocker> {
+    let is_idle = !unhealthy.is_empty() && lacks_workers(observed);
+    is_idle.then(|| Blocker { evidence: unhealthy.to_vec(), ..without_workers(observed) })
 }
 
 pub(super) fn without_workers(observed: &Observed) -> Blocker {
