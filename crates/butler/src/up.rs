@@ -196,8 +196,9 @@ impl Up {
 }
 
 async fn client_of(kubeconfig: &Path) -> Result<Client> {
-    let config = Config::from_custom_kubeconfig(Kubeconfig::read_from(kubeconfig)?, &KubeConfigOptions::default());
-    Ok(Client::try_from(config.await?)?)
+    let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    Ok(Client::try_from(config)?)
 }
 
 /// Butler is up; how it goes on is worth a moment, and no failure.

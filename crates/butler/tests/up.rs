@@ -75,7 +75,7 @@ async fn a_detached_butler_says_where_it_is_until_it_is_stopped() {
     let server = state["server"].as_str().unwrap();
     assert!(said(&up).contains(server), "{} does not name {server}", said(&up));
     assert_eq!(state["kubeconfig"], data.join("kubeconfig").to_str().unwrap());
-    assert!(said(&up).ends_with(&fleet::first_step(0, false)), "{} leads nowhere", said(&up));
+    assert!(said(&up).ends_with(&fleet::first_step(0, None, false)), "{} leads nowhere", said(&up));
     let text = run(data, "status", &[]);
     assert_eq!(text.status.code(), Some(0));
     assert!(String::from_utf8_lossy(&text.stdout).contains(server));
