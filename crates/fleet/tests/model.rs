@@ -13,6 +13,7 @@ mod world;
 
 use butler_api::butler::tenant_cluster::{ClusterPhase, TenantClusterSpec, TenantClusterStatus};
 use chance::Chance;
+use fleet::cluster::plan;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
@@ -193,7 +194,8 @@ fn blockers(world: &World) -> Vec<String> {
 
 #[test]
 fn who_sleeps_as_wanted_says_so_and_is_woken_to_be_removed() {
-    for wished in ["v1.30.0", "v1.31.999"] {
+    // One may have been woken before, into what is missing.
+    for (wished, is_woken) in [("v1.30.0", false), ("v1.31.999", false), ("v1.31.999", true)] {
         let mut chance = Chance::of(1);
         let mut world = World::new(spec());
         world.missing = Some("v1.31.999".to_owned());
@@ -214,11 +216,28 @@ fn who_sleeps_as_wanted_says_so_and_is_woken_to_be_removed() {
         settle(&mut world, &mut chance);
         let waits = if wished == "v1.30.0" { vec![] } else { vec!["Asleep"] };
         assert_eq!(blockers(&world), waits);
+        if is_woken {
+            change(&mut world, |spec| spec.control_plane.replicas = Some(1));
+            settle(&mut world, &mut chance);
+            assert_eq!(blockers(&world)[0], "PodsFailing");
+        }
         delete(&mut world);
         while !blockers(&world).contains(&"AddonsUninstalling".to_owned()) {
             world.round(&mut chance, false);
         }
-        assert_eq!(blockers(&world), ["ControlPlaneWaking", "AddonsUninstalling"], "{wished}");
+        // So it stays until those below have seen what is asked for now.
+        for _ in 0..3 {
+            assert_eq!(blockers(&world), ["ControlPlaneWaking", "AddonsUninstalling"], "{wished} {is_woken}");
+            world.round(&mut chance, false);
+        }
+        for (version, seen, expected) in [
+            ("v1.31.999", 1, "ControlPlaneWaking"),
+            ("v1.30.0", 1, "ControlPlaneWaking"),
+            ("v1.30.0", 2, "PodsFailing"),
+        ] {
+            let told = plan(&world.told_below(version, seen)).blockers.remove(0);
+            assert_eq!(told.reason, expected, "{wished} {is_woken}, {version} {seen}");
+        }
         settle(&mut world, &mut chance);
         assert!(world.is_empty() && world.receipts == 1, "something is left behind");
     }
