@@ -51,7 +51,7 @@ pub(crate) struct World {
     checks: BTreeMap<String, MachineHealthCheck>,
     configs: BTreeMap<String, KubeadmConfigTemplate>,
     templates: BTreeMap<String, DynamicObject>,
-    addons: BTreeMap<String, TenantAddon>,
+    pub(crate) addons: BTreeMap<String, TenantAddon>,
     kubeconfig: Option<ByteString>,
     published: Option<Secret>,
     /// The version that there is no image of.
@@ -61,7 +61,7 @@ pub(crate) struct World {
     pub(crate) log: Vec<String>,
     contents: usize,
     born: u64,
-    now: i64,
+    pub(crate) now: i64,
 }
 
 impl World {
