@@ -13,6 +13,7 @@ mod world;
 
 use butler_api::butler::tenant_cluster::{ClusterPhase, TenantClusterSpec, TenantClusterStatus};
 use chance::Chance;
+use fleet::cluster::plan;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
@@ -193,7 +194,8 @@ fn blockers(world: &World) -> Vec<String> {
 
 #[test]
 fn who_sleeps_as_wanted_says_so_and_is_woken_to_be_removed() {
-    for wished in ["v1.30.0", "v1.31.999"] {
+    // One may have been woken before, into what is missing.
+    for (wished, is_woken) in [("v1.30.0", false), ("v1.31.999", false), ("v1.31.999", true)] {
         let mut chance = Chance::of(1);
         let mut world = World::new(spec());
         world.missing = Some("v1.31.999".to_owned());
@@ -214,11 +216,28 @@ fn who_sleeps_as_wanted_says_so_and_is_woken_to_be_removed() {
         settle(&mut world, &mut chance);
         let waits = if wished == "v1.30.0" { vec![] } else { vec!["Asleep"] };
         assert_eq!(blockers(&world), waits);
+        if is_woken {
+            change(&mut world, |spec| spec.control_plane.replicas = Some(1));
+            settle(&mut world, &mut chance);
+            assert_eq!(blockers(&world)[0], "PodsFailing");
+        }
         delete(&mut world);
         while !blockers(&world).contains(&"AddonsUninstalling".to_owned()) {
             world.round(&mut chance, false);
         }
-        assert_eq!(blockers(&world), ["ControlPlaneWaking", "AddonsUninstalling"], "{wished}");
+        // So it stays until those below have seen what is asked for now.
+        for _ in 0..3 {
+            assert_eq!(blockers(&world), ["ControlPlaneWaking", "AddonsUninstalling"], "{wished} {is_woken}");
+            world.round(&mut chance, false);
+        }
+        for (version, seen, expected) in [
+            ("v1.31.999", 1, "ControlPlaneWaking"),
+            ("v1.30.0", 1, "ControlPlaneWaking"),
+            ("v1.30.0", 2, "PodsFailing"),
+        ] {
+            let told = plan(&world.told_below(version, seen)).blockers.remove(0);
+            assert_eq!(told.reason, expected, "{wished} {is_woken}, {version} {seen}");
+        }
         settle(&mut world, &mut chance);
         assert!(world.is_empty() && world.receipts == 1, "something is left behind");
     }
@@ -273,4 +292,72 @@ fn what_is_usable_is_ready_whatever_is_lost_or_stuck() {
     assert_eq!(told(&world, "Ready"), ("True".into(), "UpgradeStuck".into(), ready.into()));
     let held = "c-workers: 3 of 5 machines are ready: none is added before the control plane is of v1.31.999";
     assert_eq!(told(&world, "WorkersReady"), ("False".into(), "UpgradeStuck".into(), held.into()));
+}
+
+/// So many machines are ready, and the addon is in this phase since now; then the cluster looks.
+fn look(world: &mut World, machines: i32, phase: &str) -> (String, String) {
+    world.deployments.get_mut("c-workers").unwrap().status.as_mut().unwrap().ready_replicas = machines;
+    let addon = world.addons.get_mut("c-cilium").unwrap();
+    if addon.status.as_ref().unwrap().phase.unwrap().as_str() != phase {
+        let now = Timestamp::from_second(world.now).unwrap().to_string();
+        addon.status = serde_json::from_value(json!({"phase": phase, "lastTransitionTime": now})).unwrap();
+    }
+    world.round(&mut Chance::of(1), false);
+    let (status, _, message) = told(world, "Ready");
+    (status, message)
+}
+
+#[test]
+fn a_repair_keeps_a_cluster_ready_and_a_loss_makes_none_so() {
+    let serves = "the cluster serves with 2 of 3 worker nodes: c-workers: 2 of 3 machines are ready";
+    let starts = "the cluster serves, and addons have their time to run on workers that came: \
+                  addon c-cilium does not run as it should";
+    let (whole, down) = ("the cluster is what its spec says", "addon c-cilium does not run as it should");
+    // Who goes down first, and what is told of it until the machine is replaced and the addon runs, or has had its time.
+    for steps in [
+        vec![
+            (0, 2, "Installed", "True", serves),
+            (0, 2, "Degraded", "True", serves),
+            (0, 3, "Degraded", "True", starts),
+            (60, 3, "Installed", "True", whole),
+        ],
+        vec![
+            (0, 2, "Degraded", "True", serves),
+            (0, 3, "Installed", "True", whole),
+            (0, 3, "Degraded", "True", starts),
+            (0, 2, "Degraded", "True", serves),
+            (0, 3, "Degraded", "True", starts),
+            (599, 3, "Degraded", "False", down),
+        ],
+        vec![
+            (600, 3, "Degraded", "False", down),
+            (0, 2, "Degraded", "False", "c-workers: 2 of 3 machines are ready"),
+            (0, 3, "Degraded", "False", down),
+            (0, 3, "Installed", "True", whole),
+        ],
+    ] {
+        let mut world = World::new(spec());
+        settle(&mut world, &mut Chance::of(1));
+        for (step, (later, machines, phase, status, message)) in steps.into_iter().enumerate() {
+            world.now += later;
+            let told = look(&mut world, machines, phase);
+            assert_eq!((told.0.as_str(), told.1.as_str()), (status, message), "{step}: {machines} {phase}");
+        }
+    }
+}
+
+#[test]
+fn what_is_left_to_do_for_an_addon_is_what_it_waits_for() {
+    let missing = json!([{"type": "Installed", "status": "False"}]);
+    let awaits = json!([{"reason": "NoWorkers", "message": "no worker is ready"}]);
+    for (status, expected) in [
+        (json!({"phase": "Installed"}), vec![]),
+        (json!({"phase": "Installed", "blockers": awaits}), vec!["c-cilium: start it"]),
+        (json!({"phase": "Installed", "conditions": missing}), vec!["c-cilium: change it"]),
+    ] {
+        let mut world = World::new(spec());
+        settle(&mut world, &mut Chance::of(1));
+        world.addons.get_mut("c-cilium").unwrap().status = serde_json::from_value(status).unwrap();
+        assert_eq!(plan(&world.observe().unwrap()).remaining.all(), expected);
+    }
 }

@@ -1,7 +1,6 @@
 //! Addons of a cluster: what its spec asks for becomes TenantAddons, which the cluster waits for.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use butler_api::butler::TenantAddon;
 use butler_api::butler::addon_install::{AddonPhase, TenantAddonSpec};
@@ -9,10 +8,12 @@ use butler_api::butler::butler_config::AddonVersions;
 use butler_api::butler::tenant_cluster::{AddonState, ManagedBy, ManagementMode, ObservedAddon};
 use butler_api::names::labels;
 use butler_api::shared::{Blocker, BlockerOwner, Condition, ConditionStatus, LocalRef, Raw};
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 
 use super::asked::{Asked, asked};
+use super::excuse::Workers;
 use super::observed::Observed;
 use super::plan::{Kind, Step};
 use super::remaining::Remaining;
@@ -32,8 +33,10 @@ pub(crate) struct Addons {
     pub(crate) blockers: Vec<Blocker>,
     /// Every addon the cluster asks for is installed, and runs.
     pub(crate) are_installed: bool,
-    /// Every addon the cluster asks for is on it, though some may not run just now.
-    pub(crate) have_run: bool,
+    /// Those that do not run are excused by workers that were lost.
+    pub(crate) are_excused: bool,
+    /// When an excuse ends.
+    pub(crate) look_again: Option<Timestamp>,
     /// Why some do not run on a cluster that wants no workers, which therefore waits for none.
     pub(crate) idle: Option<Blocker>,
     pub(crate) remaining: Remaining,
@@ -41,23 +44,24 @@ pub(crate) struct Addons {
 
 /// Makes what the spec asks for, removes what it no longer asks for, and reads how far they are.
 pub(crate) fn addons(observed: &Observed, wanted: &Wanted) -> Addons {
-    let mut found = Addons { are_installed: true, have_run: true, ..Addons::default() };
+    let mut found = Addons { are_installed: true, are_excused: true, ..Addons::default() };
     if !is_butlers(wanted) {
         return found;
     }
     let desired = desired(observed, wanted);
     // Without an address nothing can be said of the pod network yet.
     found.are_installed = endpoint(observed).is_some();
-    found.have_run = found.are_installed;
+    found.are_excused = found.are_installed;
+    let workers = Workers::of(observed, wanted);
     for addon in &desired {
         let name = addon.name_any();
         let known = observed.addons.iter().find(|known| known.name_any() == name);
         let is_installed = known.is_some_and(|known| is_up(known) && !is_changed(known, addon));
         found.are_installed &= is_installed;
-        let has_run = |known: &&Arc<TenantAddon>| {
-            matches!(phase_of(known), Some(AddonPhase::Installed | AddonPhase::Degraded)) && !is_changed(known, addon)
-        };
-        found.have_run &= known.filter(has_run).is_some();
+        let told = known.filter(|known| !is_changed(known, addon)).and_then(|known| known.status.as_ref());
+        let is_excused = !is_installed && told.is_some_and(|told| workers.excuse(told));
+        found.are_excused &= is_installed || is_excused;
+        found.look_again = found.look_again.or_else(|| workers.excuse_ends().filter(|_| is_excused));
         match known {
             Some(known) if !is_owned(observed, known) => found.blockers.push(taken(&name)),
             // It comes back once it is gone.
@@ -74,7 +78,10 @@ pub(crate) fn addons(observed: &Observed, wanted: &Wanted) -> Addons {
                 match phase_of(known) {
                     _ if is_up(known) => {}
                     Some(AddonPhase::Degraded) => {}
-                    Some(AddonPhase::Installed) => found.remaining.underway.push(format!("{name}: start it")),
+                    Some(AddonPhase::Installed) if is_awaiting(known) => {
+                        found.remaining.underway.push(format!("{name}: start it"));
+                    }
+                    Some(AddonPhase::Installed) => found.remaining.underway.push(format!("{name}: change it")),
                     _ if is_there(known) => found.remaining.underway.push(format!("{name}: upgrade it")),
                     _ => found.remaining.underway.push(format!("{name}: install it")),
                 }
@@ -146,24 +153,26 @@ fn rendered(observed: &Observed, wanted: &Wanted, endpoint: Option<(String, i32)
 
 /// How the addons fare, for the cluster's status.
 pub(crate) fn states(observed: &Observed) -> Vec<ObservedAddon> {
-    let state = |addon: &Arc<TenantAddon>| {
-        let status = addon.status.clone().unwrap_or_default();
-        let state = match status.phase {
-            None | Some(AddonPhase::Pending) => AddonState::Pending,
-            Some(AddonPhase::Installing | AddonPhase::Upgrading) => AddonState::Installing,
-            Some(AddonPhase::Installed) => AddonState::Healthy,
-            Some(AddonPhase::Degraded | AddonPhase::Uninstalling) => AddonState::Degraded,
-            Some(AddonPhase::Failed) => AddonState::Failed,
-        };
-        ObservedAddon {
-            name: addon.spec.addon.clone().unwrap_or_else(|| addon.name_any()),
-            version: status.installed_version,
-            status: state,
-            managed_by: Some(ManagedBy::Butler),
-            message: status.message.filter(|_| state != AddonState::Healthy),
-        }
+    observed.addons.iter().map(|addon| state_of(addon)).collect()
+}
+
+fn state_of(addon: &TenantAddon) -> ObservedAddon {
+    let status = addon.status.clone().unwrap_or_default();
+    let state = match status.phase {
+        None | Some(AddonPhase::Pending) => AddonState::Pending,
+        Some(AddonPhase::Installing | AddonPhase::Upgrading) => AddonState::Installing,
+        Some(AddonPhase::Installed) if is_awaiting(addon) => AddonState::Degraded,
+        Some(AddonPhase::Installed) => AddonState::Healthy,
+        Some(AddonPhase::Degraded | AddonPhase::Uninstalling) => AddonState::Degraded,
+        Some(AddonPhase::Failed) => AddonState::Failed,
     };
-    observed.addons.iter().map(state).collect()
+    ObservedAddon {
+        name: addon.spec.addon.clone().unwrap_or_else(|| addon.name_any()),
+        version: status.installed_version,
+        status: state,
+        managed_by: Some(ManagedBy::Butler),
+        message: status.message.filter(|_| state != AddonState::Healthy),
+    }
 }
 
 /// Whether Butler decides about the cluster's contents.
@@ -228,8 +237,13 @@ fn is_up(addon: &TenantAddon) -> bool {
     let is_missing = |known: &Condition| known.type_ == INSTALLED && known.status != ConditionStatus::True;
     phase_of(addon) == Some(AddonPhase::Installed)
         && !conditions.into_iter().any(is_missing)
-        && !addon.status.as_ref().is_some_and(awaits_workers)
+        && !is_awaiting(addon)
         && (told.is_none() || told == addon.metadata.generation)
+}
+
+/// Whether it has run, and waits for workers or starts on them once more.
+fn is_awaiting(addon: &TenantAddon) -> bool {
+    addon.status.as_ref().is_some_and(awaits_workers)
 }
 
 fn taken(name: &str) -> Blocker {
@@ -250,9 +264,13 @@ fn not_installed(addon: &TenantAddon) -> Blocker {
         let told = blocker.map(|blocker| (format!("{}: {}", blocker.reason, blocker.message), blocker.evidence));
         told.into_iter().flat_map(|(first, more)| std::iter::once(first).chain(more)).take(5).collect()
     };
+    let waits = |cause: &Blocker| {
+        let reason = if cause.reason == PAUSED { "AddonPaused" } else { &cause.reason };
+        let message = format!("addon {name} waits: {}", cause.message);
+        Blocker { reason: reason.to_owned(), message, since: None, ..cause.clone() }
+    };
     if let Some(paused) = cause.as_ref().filter(|cause| cause.reason == PAUSED) {
-        let message = format!("addon {name} waits: {}", paused.message);
-        return Blocker { reason: "AddonPaused".to_owned(), message, since: None, ..paused.clone() };
+        return waits(paused);
     }
     match status.phase {
         Some(phase @ (AddonPhase::Failed | AddonPhase::Degraded)) => {
@@ -278,14 +296,17 @@ fn not_installed(addon: &TenantAddon) -> Blocker {
             let message = format!("addon {name} is to be removed, and stays as long as spec.addons asks for it");
             blocker("AddonHeld", message, BlockerOwner::User, remedy)
         }
-        Some(AddonPhase::Installed) => {
+        Some(AddonPhase::Installed) if is_awaiting(addon) => {
             let message = format!("addon {name} starts once more on workers that come");
             waiting("AddonsStarting", message, evidence(cause))
         }
         phase => {
+            if let Some(cause) = cause.as_ref().filter(|_| phase == Some(AddonPhase::Installed)) {
+                return waits(cause);
+            }
             let doing = match phase {
                 Some(AddonPhase::Installing) => "is being installed",
-                Some(AddonPhase::Upgrading) => "is being changed",
+                Some(AddonPhase::Upgrading | AddonPhase::Installed) => "is being changed",
                 Some(AddonPhase::Uninstalling) => "is being removed",
                 _ => "waits for its turn",
             };
@@ -353,6 +374,39 @@ mod tests {
             ),
         ] {
             assert_eq!(told(status), expected);
+        }
+    }
+
+    #[test]
+    fn only_what_awaits_workers_is_told_to_start_on_them() {
+        let denied = json!({
+            "reason": "OverLimit", "message": "the team may have 2 of them", "owner": "TeamAdmin", "remedy": "ask",
+        });
+        let missing = json!([{"type": "Installed", "status": "False"}]);
+        let awaits = json!([{"reason": "NoWorkers", "message": "no worker is ready", "owner": "Butler"}]);
+        for (status, expected, state) in [
+            (
+                json!({"phase": "Installed", "message": "no worker is ready", "blockers": awaits}),
+                ("AddonsStarting: addon c-l starts once more on workers that come", Some(BlockerOwner::Butler), None),
+                (AddonState::Degraded, Some("no worker is ready")),
+            ),
+            (
+                json!({"phase": "Installed", "message": "no", "blockers": [denied], "conditions": missing}),
+                ("OverLimit: addon c-l waits: the team may have 2 of them", Some(BlockerOwner::TeamAdmin), Some("ask")),
+                (AddonState::Healthy, None),
+            ),
+            (
+                json!({"phase": "Installed", "message": "1.0.0 is installed", "conditions": missing}),
+                ("AddonsInstalling: addon c-l is being changed", Some(BlockerOwner::Butler), None),
+                (AddonState::Healthy, None),
+            ),
+        ] {
+            let mut addon = addon("2.0.0", json!({}));
+            addon.status = serde_json::from_value(status).unwrap();
+            let Blocker { reason, message, owner, remedy, .. } = not_installed(&addon);
+            assert_eq!((format!("{reason}: {message}").as_str(), owner, remedy.as_deref()), expected);
+            let told = state_of(&addon);
+            assert_eq!((told.status, told.message.as_deref()), state, "{reason}");
         }
     }
 }

@@ -89,9 +89,12 @@ fn wake(observed: &Observed, plan: &mut Plan) {
         let is_asked = plane.spec.replicas > 0 && plane.spec.kubernetes_version().parse().ok() == Some(version);
         (!is_asked).then_some(Step::Wake(version))
     });
-    let is_woken = step.is_some() || observed.cluster.spec.control_plane.replicas == Some(0);
+    let is_woken = step.is_some() || is_woken(observed);
     // What was told before it is woken was about something else.
-    let told = if step.is_some() { Vec::new() } else { health::told_of_control_plane(observed) };
+    let told = match step.is_none() && is_told_of_spec(observed) {
+        true => health::told_of_control_plane(observed),
+        false => Vec::new(),
+    };
     plan.steps.extend(step);
     let (coming, stuck): (Vec<_>, Vec<_>) =
         told.into_iter().partition(|known| known.owner == Some(BlockerOwner::Butler));
@@ -104,6 +107,30 @@ fn wake(observed: &Observed, plan: &mut Plan) {
         plan.blockers.extend(stuck);
         plan.blockers.push(unreachable());
     }
+}
+
+/// Whether the control plane is asked for something else than the TenantCluster asks for: it was woken to remove what is inside.
+fn is_woken(observed: &Observed) -> bool {
+    let chosen = observed.status().resolved.and_then(|resolved| resolved.kubernetes_version);
+    let asked = chosen.or_else(|| observed.cluster.spec.kubernetes_version.clone());
+    observed.control_plane.as_ref().filter(|_| observed.standalone.is_none()).is_some_and(|plane| {
+        plane.spec.replicas != observed.cluster.spec.control_plane.replicas()
+            || asked.is_some_and(|asked| asked != plane.spec.kubernetes_version())
+    })
+}
+
+/// Whether those who make the control plane have seen what it is asked to be.
+fn is_told_of_spec(observed: &Observed) -> bool {
+    let Some(plane) = &observed.control_plane else { return false };
+    let has_seen = |seen: Option<i64>, generation: Option<i64>| seen.is_none() || seen == generation;
+    let seen = plane.status.as_ref().and_then(|status| status.observed_generation);
+    let is_passed_on = observed.hosted.as_ref().is_none_or(|hosted| {
+        let seen = hosted.status.as_ref().and_then(|status| status.observed_generation);
+        hosted.spec.kubernetes.version == plane.spec.kubernetes_version()
+            && hosted.spec.control_plane.deployment.replicas == plane.spec.replicas
+            && has_seen(seen, hosted.metadata.generation)
+    });
+    is_passed_on && has_seen(seen, plane.metadata.generation)
 }
 
 /// Why addons cannot be uninstalled, in their own words.

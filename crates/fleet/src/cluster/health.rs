@@ -1,9 +1,8 @@
 //! What a cluster waits for below itself, in the words of those who know.
 
-use std::sync::Arc;
-
+use butler_api::names::conditions::WORKERS_READY;
 use butler_api::shared::{Blocker, BlockerOwner};
-use capi::core::{Machine, MachineHealthCheck};
+use capi::core::{Machine, MachineHealthCheck, UnhealthyCondition};
 use capi::names::{conditions, phases};
 use capi::{Condition, ConditionStatus};
 use jiff::{SignedDuration, Timestamp};
@@ -19,6 +18,9 @@ use crate::blockers::{blocker, waiting};
 pub const ASLEEP: &str = "Asleep";
 /// How a cluster is woken.
 pub(crate) const WAKE: &str = "set spec.controlPlane.replicas to 1 or more to wake it";
+
+/// What nodes say of themselves, and Cluster API passes on of them.
+const NODE_READY: &str = "Ready";
 
 /// More than this is not read anyway.
 const EVIDENCE: usize = 5;
@@ -103,6 +105,7 @@ pub(crate) fn infrastructure(observed: &Observed) -> Option<Blocker> {
 pub(crate) fn machines(observed: &Observed) -> Vec<Blocker> {
     let mut blockers = Vec::new();
     let stuck = stuck_upgrade(observed);
+    let turned = workers_turned(observed);
     for (name, pool) in observed.deployments.iter().filter(|(_, pool)| !is_settled(pool)) {
         let mut failed = None;
         let mut evidence = Vec::new();
@@ -116,8 +119,9 @@ pub(crate) fn machines(observed: &Observed) -> Vec<Blocker> {
             }
         }
         let message = format!("{name}: {}", motion::of_pool(pool));
-        let held = observed.checks.get(name).and_then(|check| held(check, observed.machines_of(name)));
-        let due = observed.checks.get(name).and_then(|check| due(check, observed.machines_of(name)));
+        let ill: Vec<_> = observed.machines_of(name).filter_map(|machine| ill_since(machine, turned?)).collect();
+        let held = observed.checks.get(name).and_then(|check| held(check, &ill));
+        let due = observed.checks.get(name).and_then(|check| due(check, &ill));
         let growth = stuck.as_ref().filter(|_| motion::is_growing(pool));
         blockers.push(if let Some(failed) = failed {
             let remedy = "look at the machine at the provider; a machine that stays broken is replaced";
@@ -157,27 +161,38 @@ pub(crate) fn stuck_upgrade(observed: &Observed) -> Option<(Version, Blocker)> {
     Some((to, told.into_iter().find(|blocker| blocker.owner != Some(BlockerOwner::Butler))?))
 }
 
-/// Since when the node of a machine that runs is not well.
-fn ill_since(machine: &Machine) -> Option<&Condition> {
+/// When the workers last became complete, or ceased to be.
+fn workers_turned(observed: &Observed) -> Option<Timestamp> {
+    let told = &observed.cluster.status.as_ref()?.conditions;
+    let workers = told.iter().find(|known| known.type_ == WORKERS_READY)?;
+    workers.last_transition_time.as_ref().map(|at| at.0)
+}
+
+/// Since when the node of a machine that runs is not well. One that came after the workers last turned is new: every node
+/// begins that way.
+fn ill_since(machine: &Machine, turned: Timestamp) -> Option<&Condition> {
+    machine.metadata.creation_timestamp.as_ref().filter(|made| made.0 < turned)?;
     let status = machine.status.as_ref().filter(|status| status.phase.as_deref() == Some(phases::RUNNING))?;
     let node = status.conditions.iter().find(|known| known.type_ == conditions::NODE_HEALTHY)?;
     (node.status != ConditionStatus::True).then_some(node)
 }
 
 /// When the next machine that has lost its node is replaced.
-fn due<'a>(check: &MachineHealthCheck, machines: impl IntoIterator<Item = &'a Arc<Machine>>) -> Option<Timestamp> {
-    let timeouts = check.spec.unhealthy_conditions.iter().filter_map(|bad| GoDuration::parse(&bad.timeout).ok());
-    let timeout = SignedDuration::from_nanos(timeouts.map(|timeout| timeout.0).max()?);
-    let since = machines.into_iter().filter_map(|machine| ill_since(machine)?.last_transition_time.as_ref());
-    since.filter_map(|since| since.0.checked_add(timeout).ok()).min()
+fn due(check: &MachineHealthCheck, ill: &[&Condition]) -> Option<Timestamp> {
+    let due = |node: &&Condition| {
+        let same = |bad: &&UnhealthyCondition| bad.type_ == NODE_READY && bad.status == node.status;
+        let matching = check.spec.unhealthy_conditions.iter().filter(same);
+        let timeout = matching.filter_map(|bad| GoDuration::parse(&bad.timeout).ok()).map(|timeout| timeout.0).min()?;
+        node.last_transition_time.as_ref()?.0.checked_add(SignedDuration::from_nanos(timeout)).ok()
+    };
+    ill.iter().filter_map(due).min()
 }
 
 /// Why machines that have lost their nodes are not replaced.
-fn held<'a>(check: &MachineHealthCheck, machines: impl IntoIterator<Item = &'a Arc<Machine>>) -> Option<String> {
-    let is_ill = |machine: &Arc<Machine>| ill_since(machine).is_some();
+fn held(check: &MachineHealthCheck, ill: &[&Condition]) -> Option<String> {
     let told = &check.status.as_ref()?.conditions;
     let allowed = told.iter().find(|known| known.type_ == conditions::REMEDIATION_ALLOWED)?;
-    if allowed.status == ConditionStatus::True || !machines.into_iter().any(is_ill) {
+    if allowed.status == ConditionStatus::True || ill.is_empty() {
         return None;
     }
     let why = allowed.message.as_deref().unwrap_or("it replaces nothing now");
@@ -190,14 +205,42 @@ mod tests {
 
     use super::*;
 
+    /// A machine that was made at noon.
+    fn machine(phase: &str, healthy: &str, since: &str) -> Machine {
+        let told = json!([{"type": "NodeHealthy", "status": healthy, "lastTransitionTime": since}]);
+        let metadata = json!({"name": "m", "creationTimestamp": "2026-01-01T12:00:00Z"});
+        serde_json::from_value(json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine", "metadata": metadata,
+            "spec": {"clusterName": "c", "infrastructureRef": {}}, "status": {"phase": phase, "conditions": told},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_machine_is_ill_whose_node_was_well() {
+        let since = "2026-01-01T13:00:00Z";
+        for (phase, healthy, turned, expected) in [
+            ("Running", "False", "2026-01-01T12:01:00Z", true),
+            ("Running", "Unknown", "2026-01-01T12:01:00Z", true),
+            ("Running", "True", "2026-01-01T12:01:00Z", false),
+            // One that has not become a node yet is no patient.
+            ("Provisioned", "False", "2026-01-01T12:01:00Z", false),
+            // One that came for those that are missing begins without a pod network.
+            ("Running", "False", "2026-01-01T11:59:00Z", false),
+            ("Running", "False", "2026-01-01T12:00:00Z", false),
+        ] {
+            let is_ill = ill_since(&machine(phase, healthy, since), turned.parse().unwrap()).is_some();
+            assert_eq!(is_ill, expected, "{phase} {healthy} {turned}");
+        }
+    }
+
     #[test]
     fn a_repair_is_held_where_a_node_is_lost_and_too_many_are() {
-        for (allowed, phase, healthy, expected) in [
-            ("False", "Running", "False", Some("MachineHealthCheck p: 1 of 2")),
-            ("True", "Running", "False", None),
-            ("False", "Running", "True", None),
-            // One that has not become a node yet is no patient.
-            ("False", "Provisioned", "False", None),
+        let lost: Condition = serde_json::from_value(json!({"type": "NodeHealthy", "status": "False"})).unwrap();
+        for (allowed, ill, expected) in [
+            ("False", vec![&lost], Some("MachineHealthCheck p: 1 of 2")),
+            ("True", vec![&lost], None),
+            ("False", vec![], None),
         ] {
             let check: MachineHealthCheck = serde_json::from_value(json!({
                 "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineHealthCheck", "metadata": {"name": "p"},
@@ -205,43 +248,35 @@ mod tests {
                 "status": {"conditions": [{"type": "RemediationAllowed", "status": allowed, "message": "1 of 2"}]},
             }))
             .unwrap();
-            let machine: Machine = serde_json::from_value(json!({
-                "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine", "metadata": {"name": "m"},
-                "spec": {"clusterName": "c", "infrastructureRef": {}},
-                "status": {"phase": phase, "conditions": [{"type": "NodeHealthy", "status": healthy}]},
-            }))
-            .unwrap();
-            assert_eq!(held(&check, [&Arc::new(machine)]).as_deref(), expected, "{allowed} {phase} {healthy}");
+            assert_eq!(held(&check, &ill).as_deref(), expected, "{allowed} {}", ill.len());
         }
     }
 
     #[test]
-    fn a_lost_machine_is_replaced_when_its_time_is_over() {
+    fn a_lost_machine_is_replaced_when_the_time_of_what_it_says_is_over() {
         let check: MachineHealthCheck = serde_json::from_value(json!({
             "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineHealthCheck", "metadata": {"name": "p"},
             "spec": {"clusterName": "c", "selector": {}, "unhealthyConditions": [
-                {"type": "Ready", "status": "Unknown", "timeout": "5m0s"}, {"type": "Ready", "status": "False", "timeout": "5m0s"},
+                {"type": "Ready", "status": "Unknown", "timeout": "5m0s"},
+                {"type": "Ready", "status": "False", "timeout": "10m0s"},
+                {"type": "DiskPressure", "status": "False", "timeout": "1s"},
             ]},
         }))
         .unwrap();
-        let machine = |phase: &str, healthy: &str, since: &str| -> Arc<Machine> {
-            let told = json!([{"type": "NodeHealthy", "status": healthy, "lastTransitionTime": since}]);
-            let machine = json!({
-                "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine", "metadata": {"name": "m"},
-                "spec": {"clusterName": "c", "infrastructureRef": {}}, "status": {"phase": phase, "conditions": told},
-            });
-            Arc::new(serde_json::from_value(machine).unwrap())
-        };
         let (early, late) = ("2026-01-01T12:00:07Z", "2026-01-01T12:01:00Z");
-        for (machines, expected) in [
-            (vec![machine("Running", "True", early)], None),
-            (vec![machine("Provisioned", "False", early)], None),
-            (
-                vec![machine("Running", "Unknown", late), machine("Running", "False", early)],
-                Some("2026-01-01T12:05:07Z"),
-            ),
+        for (told, expected) in [
+            (vec![], None),
+            (vec![("False", early)], Some("2026-01-01T12:10:07Z")),
+            (vec![("Unknown", early)], Some("2026-01-01T12:05:07Z")),
+            (vec![("False", early), ("Unknown", late)], Some("2026-01-01T12:06:00Z")),
         ] {
-            assert_eq!(due(&check, &machines).map(|due| due.to_string()).as_deref(), expected);
+            let condition = |(status, since): &(&str, &str)| -> Condition {
+                let told = json!({"type": "NodeHealthy", "status": status, "lastTransitionTime": since});
+                serde_json::from_value(told).unwrap()
+            };
+            let ill: Vec<Condition> = told.iter().map(condition).collect();
+            let due = due(&check, &ill.iter().collect::<Vec<_>>());
+            assert_eq!(due.map(|due| due.to_string()).as_deref(), expected, "{told:?}");
         }
     }
 }

@@ -6,6 +6,7 @@ mod addresses;
 mod asked;
 mod contents;
 mod deletion;
+mod excuse;
 mod health;
 mod invitation;
 mod motion;

@@ -91,8 +91,8 @@ pub struct Plan {
     pub wanted: Option<Wanted>,
     /// Everybody was told to keep off.
     pub paused: bool,
-    /// Every addon is there, though some may not run just now.
-    pub has_addons: bool,
+    /// Those addons that do not run are excused by workers that were lost.
+    pub are_addons_excused: bool,
     /// Why addons do not run that nobody waits for, because no workers are wanted.
     pub idle: Option<Blocker>,
     /// When something ends that has to be renewed.
@@ -178,7 +178,8 @@ pub fn plan(observed: &Observed) -> Plan {
     plan.facts.provisioned = observed.is_control_plane_ready() && settled && made && has_addresses;
     let addons = addons(observed, &wanted);
     plan.facts.installed = addons.are_installed;
-    plan.has_addons = addons.have_run;
+    plan.are_addons_excused = addons.are_excused;
+    plan.look_again = plan.look_again.into_iter().chain(addons.look_again).min();
     plan.idle = addons.idle;
     plan.steps.extend(addons.steps);
     plan.remaining.add(addons.remaining);
@@ -218,8 +219,15 @@ fn paused(observed: &Observed) -> Plan {
     let facts = Facts { leaving, installed: addons.are_installed, ..Facts::default() };
     let objects = wanted.as_ref().filter(|_| !leaving).and_then(|wanted| render::objects(observed, wanted).ok());
     let held = wanted.as_ref().zip(objects).map(|(wanted, objects)| remaining(observed, wanted, &objects));
-    let mut plan =
-        Plan { paused: true, wanted, facts, has_addons: addons.have_run, idle: addons.idle, ..Plan::default() };
+    let mut plan = Plan {
+        paused: true,
+        wanted,
+        facts,
+        are_addons_excused: addons.are_excused,
+        idle: addons.idle,
+        look_again: addons.look_again,
+        ..Plan::default()
+    };
     if let Some(held) = held {
         plan.remaining = held;
         plan.remaining.add(addons.remaining);

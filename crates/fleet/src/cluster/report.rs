@@ -142,7 +142,7 @@ fn verdicts(
     ];
     // What does not run because workers are missing is no reason to call the rest of the cluster unusable.
     let has_some_workers = plan.wanted.is_some() && (workers || ready > 0);
-    let serves = usable && control_plane && has_some_workers && (has_addons || (!workers && plan.has_addons));
+    let serves = usable && control_plane && has_some_workers && (has_addons || plan.are_addons_excused);
     let is_changing = plan.paused || phase == ClusterPhase::Updating;
     let next = plan.remaining.underway.first().or(plan.remaining.unasked.first());
     verdicts.push(match (held(plan).filter(|_| serves), next.filter(|_| serves && is_changing)) {
@@ -154,6 +154,12 @@ fn verdicts(
         (None, None) if serves && !workers => {
             let (reason, message) = because(conditions::WORKERS_READY, "WorkersPending");
             let message = format!("the cluster serves with {ready} of {desired} worker nodes: {message}");
+            Verdict::holds(conditions::READY, reason, message)
+        }
+        (None, None) if serves && !has_addons => {
+            let (reason, message) = because(conditions::ADDONS_READY, "AddonsPending");
+            let message =
+                format!("the cluster serves, and addons have their time to run on workers that came: {message}");
             Verdict::holds(conditions::READY, reason, message)
         }
         (None, None) => {

@@ -51,7 +51,7 @@ pub(crate) struct World {
     checks: BTreeMap<String, MachineHealthCheck>,
     configs: BTreeMap<String, KubeadmConfigTemplate>,
     templates: BTreeMap<String, DynamicObject>,
-    addons: BTreeMap<String, TenantAddon>,
+    pub(crate) addons: BTreeMap<String, TenantAddon>,
     kubeconfig: Option<ByteString>,
     published: Option<Secret>,
     /// The version that there is no image of.
@@ -61,7 +61,7 @@ pub(crate) struct World {
     pub(crate) log: Vec<String>,
     contents: usize,
     born: u64,
-    now: i64,
+    pub(crate) now: i64,
 }
 
 impl World {
@@ -130,6 +130,22 @@ impl World {
             published_viewer: None,
             now: Timestamp::from_second(self.now).unwrap(),
         })
+    }
+
+    /// What is known where Steward is asked for a version, has seen so much of that, and tells of pods that do not start.
+    pub(crate) fn told_below(&self, version: &str, seen: i64) -> Observed {
+        let mut observed = self.observe().unwrap();
+        let mut plane = self.plane.clone().unwrap();
+        plane.status.as_mut().unwrap().observed_generation = plane.metadata.generation;
+        let hosted = json!({
+            "apiVersion": "steward.butlerlabs.dev/v1alpha1", "kind": "TenantControlPlane",
+            "metadata": {"name": "c", "generation": 2},
+            "spec": {"kubernetes": {"version": version}, "controlPlane": {"deployment": {"replicas": 1}}},
+            "status": {"observedGeneration": seen, "blockers": failing()},
+        });
+        observed.control_plane = Some(Arc::new(plane));
+        observed.hosted = Some(serde_json::from_value(hosted).unwrap());
+        observed
     }
 
     /// One round of the controller. With some chance a write fails, or the process dies, at any step.
@@ -213,6 +229,7 @@ impl World {
                 let plane = self.plane.as_mut().unwrap();
                 plane.spec.replicas = 1;
                 plane.spec.version = version.to_string();
+                plane.metadata.generation = plane.metadata.generation.map(|generation| generation + 1);
                 true
             }
             Step::ClearContents => {
@@ -274,10 +291,12 @@ impl World {
                         );
                         let changed = old.spec != new.spec;
                         old.spec = new.spec;
+                        old.metadata.generation = old.metadata.generation.map(|known| known + i64::from(changed));
                         changed
                     }
                     None => {
-                        self.plane = Some(*new);
+                        let metadata = ObjectMeta { generation: Some(1), ..new.metadata };
+                        self.plane = Some(StewardControlPlane { metadata, ..*new });
                         true
                     }
                 }
@@ -432,9 +451,9 @@ impl World {
         let answers = replicas > 0 && (!is_missing || before.ready_replicas > Some(0));
         let initialized = before.initialized || answers;
         let version = Some(plane.spec.version.clone()).filter(|_| answers && !is_missing).or(before.version);
-        let failing = json!([{"reason": "PodsFailing", "message": "pods do not start", "owner": "PlatformAdmin"}]);
-        let blockers = if is_missing && replicas > 0 { failing } else { json!([]) };
+        let blockers = if is_missing && replicas > 0 { failing() } else { json!([]) };
         let status = StewardControlPlaneStatus {
+            observed_generation: plane.metadata.generation,
             initialized,
             // Who sleeps does so as asked for.
             ready: answers || (replicas == 0 && initialized),
@@ -553,6 +572,10 @@ impl World {
             self.machines.remove(&names[chance.below(names.len())]);
         }
     }
+}
+
+fn failing() -> Value {
+    json!([{"reason": "PodsFailing", "message": "pods do not start", "owner": "PlatformAdmin"}])
 }
 
 fn put<K: Clone>(place: &mut Option<K>, new: K, same: impl Fn(&K, &K) -> bool) -> bool {

@@ -241,8 +241,12 @@ pub(super) fn pods_trouble(observed: &Observed, way: Option<Way>) -> Option<Bloc
     if spec.replicas == 0 || (serves && status.replicas.unwrap_or(0) <= spec.replicas) {
         return None;
     }
-    let stays = |pod: &&Arc<Pod>| pod.metadata.deletion_timestamp.is_none();
-    let evidence: Vec<String> = observed.pods.iter().filter(stays).flat_map(|pod| troubles(pod)).collect();
+    // A pod that does not start, and is not asked for any more, stays until another does.
+    let is_meant = |pod: &&Arc<Pod>| {
+        pod.metadata.deletion_timestamp.is_none()
+            && !way.is_some_and(|way| versions::is_of_another(observed, pod, way.now))
+    };
+    let evidence: Vec<String> = observed.pods.iter().filter(is_meant).flat_map(|pod| troubles(pod)).collect();
     if evidence.is_empty() && serves {
         return None;
     }

@@ -122,6 +122,12 @@ const OF_VERSION: [&str; 3] = [API_SERVER, "kube-controller-manager", "kube-sche
 /// Reasons of waiting for an image that there may not be.
 const WITHOUT_IMAGE: [&str; 3] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"];
 
+/// Whether a pod is of another version than the one that is to run now.
+pub(super) fn is_of_another(observed: &Observed, pod: &Pod, now: Version) -> bool {
+    let version = pod.spec.as_ref().and_then(image).and_then(|image| version_of(observed, image));
+    version.is_some_and(|version| version != now)
+}
+
 /// Whether an image of the version of Kubernetes cannot be had.
 pub(super) fn lacks_images(observed: &Observed) -> bool {
     observed.pods.iter().any(|pod| lacks_image(pod))
