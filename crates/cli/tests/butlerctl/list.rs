@@ -69,8 +69,11 @@ my-cluster   team-a   Ready   v1.30.0   3/3       10.40.0.201:6443   <none>     
     assert!(list["items"][0]["metadata"].get("managedFields").is_none());
     plane.namespace("team-c").await;
     // The next step is one that works.
-    let nothing =
-        |infrastructure| Said { code: 0, out: String::new(), err: fleet::first_step(1, None, infrastructure) + "\n" };
+    let nothing = |infrastructure| Said {
+        code: 0,
+        out: String::new(),
+        err: fleet::first_step(1, Some("team-c"), infrastructure) + "\n",
+    };
     assert_eq!(plane.run("cluster list -n team-c").await, nothing(false));
     let provider = json!({
         "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "ProviderConfig", "metadata": {"name": "local"},
