@@ -101,18 +101,42 @@ impl Manifests {
 
     /// All documents that are no hooks, as records have them.
     pub fn manifest(&self) -> String {
-        let print = |document: &Document| format!("---\n# Source: {}\n{}\n", document.source, document.text);
-        self.documents.iter().map(print).collect()
+        let mut printed = String::with_capacity(self.documents.iter().map(Document::printed_length).sum());
+        self.documents.iter().for_each(|document| document.print(&mut printed));
+        printed
     }
 
     /// All documents as `helm template` prints them.
     pub fn printed(&self, with_crds: bool) -> String {
-        let print = |source: &str, text: &str| format!("---\n# Source: {source}\n{text}\n");
-        let crds = self.crds.iter().filter(|_| with_crds);
-        let crds = crds.map(|file| print(&file.name, &String::from_utf8_lossy(&file.content)));
-        let documents = self.documents.iter().map(|document| print(&document.source, &document.text));
-        let all: String = crds.chain(documents).collect();
-        let hooks = self.hooks.iter().map(|hook| print(&hook.document.source, &hook.document.text));
-        format!("{}\n{}", all.trim(), hooks.collect::<String>())
+        let hooks = || self.hooks.iter().map(|hook| &hook.document);
+        let length = self.documents.iter().chain(hooks()).map(Document::printed_length).sum();
+        let mut printed = String::with_capacity(length);
+        for file in self.crds.iter().filter(|_| with_crds) {
+            print(&mut printed, &file.name, &String::from_utf8_lossy(&file.content));
+        }
+        self.documents.iter().for_each(|document| document.print(&mut printed));
+        printed.truncate(printed.trim_end().len());
+        printed.push('\n');
+        hooks().for_each(|document| document.print(&mut printed));
+        printed
+    }
+}
+
+impl Document {
+    fn print(&self, printed: &mut String) {
+        print(printed, &self.source, &self.text);
+    }
+
+    fn printed_length(&self) -> usize {
+        HEADING.len() + self.source.len() + self.text.len() + 2
+    }
+}
+
+/// What stands before the name of a document's file.
+const HEADING: &str = "---\n# Source: ";
+
+fn print(printed: &mut String, source: &str, text: &str) {
+    for part in [HEADING, source, "\n", text, "\n"] {
+        printed.push_str(part);
     }
 }

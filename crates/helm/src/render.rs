@@ -3,6 +3,7 @@
 mod context;
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use jiff::Timestamp;
 use serde_json::Value as Json;
@@ -161,13 +162,9 @@ pub fn render(
     let values = values::coalesce(&chart, given).map_err(RenderError::Values)?;
     values::validate(&chart, &values)?;
     // Recursion in templates is bounded, but deeper than what threads have by default.
-    let files = std::thread::scope(|scope| {
-        let work = || execute(&chart, &values, release, capabilities, surroundings);
-        let thread = std::thread::Builder::new().name("render".to_owned()).stack_size(STACK);
-        let failed = |message: String| RenderError::Values(message);
-        let running = thread.spawn_scoped(scope, work).map_err(|error| failed(error.to_string()))?;
-        running.join().map_err(|_| failed("rendering was cut short".to_owned()))?
-    })?;
+    let work = || stacker::grow(STACK, || execute(&chart, &values, release, capabilities, surroundings));
+    let files = catch_unwind(AssertUnwindSafe(work));
+    let files = files.map_err(|_| RenderError::Values("rendering was cut short".to_owned()))??;
     Ok(Rendered { files, values, chart })
 }
 

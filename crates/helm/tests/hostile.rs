@@ -10,7 +10,7 @@ use helm::render::RenderError;
 use helm::values::Values;
 
 fn file(name: &str, content: &str) -> File {
-    File { name: name.to_owned(), content: content.as_bytes().to_vec() }
+    File { name: name.to_owned(), content: content.to_owned().into() }
 }
 
 fn outcome(template: &str) -> Result<String, String> {

@@ -43,7 +43,7 @@ fn cases(family: &str) -> Vec<String> {
 
 /// A chart whose templates are these.
 fn chart(templates: &[String]) -> Vec<File> {
-    let file = |name: &str, content: &str| File { name: name.to_owned(), content: content.as_bytes().to_vec() };
+    let file = |name: &str, content: &str| File { name: name.to_owned(), content: content.to_owned().into() };
     let mut files = vec![
         file("Chart.yaml", "apiVersion: v2\nname: t\nversion: 1.2.3\nappVersion: \"4.5\"\n"),
         file("values.yaml", &fs::read_to_string(tests().join("cases/values.yaml")).unwrap()),

@@ -199,7 +199,7 @@ async fn addons_of_a_cluster_are_changed_in_its_spec() {
 
 /// A chart of one ConfigMap.
 fn chart() -> Chart {
-    let file = |name: &str, content: &str| File { name: name.to_owned(), content: content.as_bytes().to_vec() };
+    let file = |name: &str, content: &str| File { name: name.to_owned(), content: content.to_owned().into() };
     let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lh}\ndata: {ui: \"{{ .Values.ui.replicas }}\", own: \"{{ .Values.own }}\"}\n";
     let metadata = "apiVersion: v2\nname: longhorn\nversion: 1.7.2\n";
     Chart::from_files(vec![file("Chart.yaml", metadata), file("templates/map.yaml", map)]).unwrap()

@@ -89,7 +89,7 @@ fn run(text: &str) -> Result<(), String> {
     let mut set = Values::new();
     let _refused = values::set(&mut set, text);
     let given = values::from_yaml(text).unwrap_or(set);
-    let file = |name: &str, content: &str| File { name: name.to_owned(), content: content.as_bytes().to_vec() };
+    let file = |name: &str, content: &str| File { name: name.to_owned(), content: content.to_owned().into() };
     let files = vec![
         file("Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\n"),
         file("values.yaml", "a: {b: [1, x, null]}\nt: text\n"),

@@ -45,7 +45,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Vec<File>, ChartError> {
         if content.starts_with(b"\xef\xbb\xbf") {
             content.drain(..3);
         }
-        files.push(File { name, content });
+        files.push(File { name, content: content.into() });
     }
     if files.is_empty() {
         return Err(ChartError::BadFile {

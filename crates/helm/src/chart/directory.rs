@@ -1,6 +1,8 @@
 //! Reads directories.
 
+use std::borrow::Cow;
 use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 
 use super::ignore::Rules;
@@ -43,15 +45,15 @@ impl Reading {
             let entry = entry.map_err(|error| unreadable(folder, error))?;
             let path = entry.path();
             let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-            let mut kind = entry.metadata().map_err(|error| unreadable(&path, error))?;
-            let mut target = path.clone();
+            let mut kind = entry.file_type().map_err(|error| unreadable(&path, error))?;
+            let mut target = Cow::Borrowed(&path);
             // Only a link leads elsewhere.
             if kind.is_symlink() {
-                target = path.canonicalize().map_err(|error| unreadable(&path, error))?;
+                target = Cow::Owned(path.canonicalize().map_err(|error| unreadable(&path, error))?);
                 if !target.starts_with(&self.root) {
                     return Err(ChartError::Outside(name));
                 }
-                kind = fs::metadata(&target).map_err(|error| unreadable(&path, error))?;
+                kind = fs::metadata(&*target).map_err(|error| unreadable(&path, error))?.file_type();
             }
             if self.rules.ignores(&name, kind.is_dir()) {
                 continue;
@@ -64,19 +66,28 @@ impl Reading {
                 let reason = "it is no regular file".to_owned();
                 return Err(ChartError::BadFile { file: name, reason });
             }
-            if kind.len() > MAX_FILE {
-                let words = format!("chart file {name:?} is larger than the maximum file size {MAX_FILE}");
-                return Err(ChartError::TooLarge(words));
-            }
             if files.len() >= MAX_FILES {
                 return Err(ChartError::TooLarge(format!("chart has more than {MAX_FILES} files")));
             }
-            let mut content = fs::read(&target).map_err(|error| unreadable(&path, error))?;
+            let content = content(&target).map_err(|error| unreadable(&path, error))?;
+            let Some(mut content) = content else {
+                let words = format!("chart file {name:?} is larger than the maximum file size {MAX_FILE}");
+                return Err(ChartError::TooLarge(words));
+            };
             if content.starts_with(b"\xef\xbb\xbf") {
                 content.drain(..3);
             }
-            files.push(File { name, content });
+            files.push(File { name, content: content.into() });
         }
         Ok(())
     }
+}
+
+/// What is in a file, unless it is too large.
+fn content(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
+    let file = fs::File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut content = Vec::with_capacity(usize::try_from(length.min(MAX_FILE)).unwrap_or_default() + 1);
+    file.take(MAX_FILE + 1).read_to_end(&mut content)?;
+    Ok((content.len() as u64 <= MAX_FILE).then_some(content))
 }

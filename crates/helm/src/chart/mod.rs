@@ -8,6 +8,7 @@ mod metadata;
 
 use std::path::Path;
 
+use bytes::Bytes;
 use serde_json::Value as Json;
 
 use crate::values::Values;
@@ -23,13 +24,13 @@ pub struct Chart {
     /// `values.schema.json`, if there is one.
     pub schema: Option<Json>,
     /// The same, as it is written.
-    pub schema_file: Option<Vec<u8>>,
+    pub schema_file: Option<Bytes>,
     /// What is under `templates/`.
     pub templates: Vec<File>,
     /// Everything else: what `.Files` shows, custom resource definitions among it.
     pub files: Vec<File>,
     /// `Chart.lock` or `requirements.lock`, as it is written.
-    pub lock: Option<Vec<u8>>,
+    pub lock: Option<Bytes>,
     /// Charts under `charts/`.
     pub dependencies: Vec<Chart>,
 }
@@ -40,7 +41,7 @@ pub struct File {
     /// Its path, with `/`.
     pub name: String,
     /// What is in it.
-    pub content: Vec<u8>,
+    pub content: Bytes,
 }
 
 /// Why a chart cannot be read.

@@ -31,7 +31,7 @@ pub fn restored(stored: &Json) -> Option<Chart> {
         return None;
     }
     // JSON is YAML.
-    let own = |name: &str, content: Vec<u8>| File { name: name.to_owned(), content };
+    let own = |name: &str, content: Vec<u8>| File { name: name.to_owned(), content: content.into() };
     let mut all = vec![own("Chart.yaml", metadata.to_string().into_bytes())];
     all.extend(stored.get("values").map(|values| own("values.yaml", values.to_string().into_bytes())));
     if let Some(schema) = stored.get("schema").and_then(Json::as_str) {
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_chart_without_subcharts_comes_back_out_of_its_record() {
-        let file = |name: &str, content: &str| File { name: name.to_owned(), content: content.as_bytes().to_vec() };
+        let file = |name: &str, content: &str| File { name: name.to_owned(), content: content.to_owned().into() };
         let plain = vec![
             file("Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\nannotations: {a: b}\n"),
             file("values.yaml", "a: 1\nb: {c: [1.5, x]}\n"),
@@ -129,7 +129,8 @@ mod tests {
         let before = stored(&Chart::from_files(plain.clone()).unwrap());
         assert_eq!(stored(&restored(&before).unwrap()), before);
         let mut with_subchart = plain;
-        with_subchart[0].content.extend(b"dependencies: [{name: s, version: 1.0.0, repository: ''}]\n");
+        let dependencies = b"dependencies: [{name: s, version: 1.0.0, repository: ''}]\n";
+        with_subchart[0].content = [&*with_subchart[0].content, dependencies].concat().into();
         with_subchart.push(file("charts/s/Chart.yaml", "apiVersion: v2\nname: s\nversion: 1.0.0\n"));
         assert!(restored(&stored(&Chart::from_files(with_subchart).unwrap())).is_none());
     }

@@ -60,7 +60,7 @@ fn collect<'c>(
     shared: &Shared,
     templates: &mut Vec<Template<'c>>,
 ) -> Value {
-    let files = chart.files.iter().map(|file| (Rc::from(file.name.as_str()), Rc::from(file.content.as_slice())));
+    let files = chart.files.iter().map(|file| (Rc::from(file.name.as_str()), Rc::from(&*file.content)));
     let subcharts = Value::map::<&str>([]);
     let scope = Value::map_of(
         Element::Values,

@@ -572,8 +572,8 @@ impl<'m> Executor<'m> {
             values.push(self.argument(frame, dot, function.param(index), arg)?);
         }
         if let Some(last) = last {
-            let param = function.param(values.len());
-            values.push(param.check(&last, last.type_name(), false).map_err(|words| frame.error(words))?);
+            let (param, type_name) = (function.param(values.len()), last.type_name());
+            values.push(param.check(last, type_name, false).map_err(|words| frame.error(words))?);
         }
         Ok(values)
     }
@@ -588,7 +588,8 @@ impl<'m> Executor<'m> {
             },
             _ => {
                 let typed = self.operand(frame, dot, arg)?;
-                param.check(&typed.value, typed.type_name(), typed.is_interface).map_err(|words| frame.error(words))
+                let type_name = typed.type_name();
+                param.check(typed.value, type_name, typed.is_interface).map_err(|words| frame.error(words))
             }
         }
     }

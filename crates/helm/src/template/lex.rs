@@ -383,22 +383,20 @@ impl<'a> Lexer<'a> {
 
 /// Where the next left delimiter is.
 fn left_delim(text: &str) -> Option<usize> {
-    let opened = text.match_indices('{').find(|(at, _)| text.as_bytes().get(at + 1) == Some(&b'{'));
-    opened.map(|(at, _)| at)
+    text.as_bytes().windows(2).position(|pair| pair == b"{{")
 }
 
 fn trims_left(after: &str) -> bool {
-    let mut chars = after.chars();
-    chars.next() == Some('-') && chars.next().is_some_and(|next| SPACE.contains(&next))
+    matches!(after.as_bytes(), [b'-', b' ' | b'\t' | b'\r' | b'\n', ..])
 }
 
 /// Whether a right delimiter begins here, and whether it trims.
 fn at_right_delim(rest: &str) -> (bool, bool) {
-    let mut chars = rest.chars();
-    if chars.next().is_some_and(|c| SPACE.contains(&c)) && chars.as_str().starts_with("-}}") {
-        return (true, true);
+    match rest.as_bytes() {
+        [b' ' | b'\t' | b'\r' | b'\n', b'-', b'}', b'}', ..] => (true, true),
+        [b'}', b'}', ..] => (true, false),
+        _ => (false, false),
     }
-    (rest.starts_with("}}"), false)
 }
 
 fn is_alphanumeric(c: char) -> bool {

@@ -114,30 +114,47 @@ pub(crate) enum OperandKind {
     },
 }
 
-/// Names of fields one after the other, as they are written: `.a.b`, or nothing.
-#[derive(Debug, Default)]
-pub(crate) struct Names(pub(crate) Box<str>);
+/// Names of fields one after the other, as they are written in the source: `.a.b`, or nothing.
+#[derive(Debug)]
+pub(crate) struct Names {
+    pub(crate) source: Rc<Source>,
+    pub(crate) range: Range<usize>,
+}
 
 impl Names {
+    fn text(&self) -> &str {
+        self.source.part(&self.range)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.range.is_empty()
     }
 
     /// Where the second name begins.
     pub(crate) fn second(&self) -> Option<usize> {
-        self.0.match_indices('.').nth(1).map(|(at, _)| at)
+        let mut dots = self.text().bytes().enumerate().filter(|(_, byte)| *byte == b'.');
+        dots.nth(1).map(|(at, _)| at)
     }
 
     /// The last name, and those before it.
     pub(crate) fn split_last(&self) -> Option<(&str, impl Iterator<Item = &str>)> {
-        let (before, last) = self.0.rsplit_once('.')?;
-        Some((last, before.split('.').skip(1)))
+        let text = self.text();
+        let at = text.bytes().rposition(|byte| byte == b'.')?;
+        let mut rest = text.get(1..at);
+        // Names are short: to look at their bytes is quicker than to search.
+        let before = std::iter::from_fn(move || {
+            let names = rest?;
+            let end = names.bytes().position(|byte| byte == b'.');
+            rest = end.and_then(|end| names.get(end + 1..));
+            end.map_or(Some(names), |end| names.get(..end))
+        });
+        Some((text.get(at + 1..)?, before))
     }
 }
 
 impl fmt::Display for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.text())
     }
 }
 

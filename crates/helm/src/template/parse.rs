@@ -463,7 +463,11 @@ impl<'a> Parser<'a> {
         while self.peek().kind == Kind::Field {
             end += self.take().text.len();
         }
-        Names(self.source.part(&(position..end)).into())
+        Names { source: self.source.clone(), range: position..end }
+    }
+
+    fn no_names(&self, position: usize) -> Names {
+        Names { source: self.source.clone(), range: position..position }
     }
 
     fn term(&mut self) -> Parsed<Option<Operand>> {
@@ -480,7 +484,7 @@ impl<'a> Parser<'a> {
                 let Some(known) = known else {
                     return Err(format!("undefined variable {}", super::print::quote(token.text.as_bytes())));
                 };
-                OperandKind::Variable(known.clone(), Names::default())
+                OperandKind::Variable(known.clone(), self.no_names(token.position))
             }
             Kind::Bool => OperandKind::Bool(token.text == "true"),
             Kind::CharConstant | Kind::Number => OperandKind::Number(Box::new(constant::number(token.text)?)),

@@ -12,15 +12,13 @@ pub(super) fn is_ambiguous(text: &str) -> bool {
 }
 
 fn is_word(text: &str) -> bool {
-    let cased = |words: &[&str]| {
-        words.iter().any(|word| {
-            let mut capital = word.to_string();
-            if let Some(first) = capital.get_mut(..1) {
-                first.make_ascii_uppercase();
-            }
-            text == *word || text == capital || text == word.to_ascii_uppercase()
-        })
+    // In small letters, with a capital, or in capitals.
+    let is_cased = || {
+        let rest = text.as_bytes().get(1..).unwrap_or_default();
+        let begins_small = text.starts_with(|c: char| c.is_ascii_lowercase());
+        rest.iter().all(u8::is_ascii_lowercase) || (!begins_small && rest.iter().all(u8::is_ascii_uppercase))
     };
+    let cased = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word)) && is_cased();
     let infinity = text.strip_prefix(['+', '-']).unwrap_or(text);
     cased(&["y", "yes", "true", "on", "n", "no", "false", "off", "null"])
         || matches!(text, "~" | ".nan" | ".NaN" | ".NAN")

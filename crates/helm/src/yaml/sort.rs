@@ -9,6 +9,12 @@ pub(super) fn compare(a: &str, b: &str, dialect: Dialect) -> Ordering {
     if a == b {
         return Ordering::Equal;
     }
+    // Nearly all keys differ first in an ASCII letter, or one begins with the other.
+    match a.bytes().zip(b.bytes()).find(|(one, two)| one != two) {
+        None => return a.len().cmp(&b.len()),
+        Some((one, two)) if one.is_ascii_alphabetic() && two.is_ascii_alphabetic() => return one.cmp(&two),
+        Some(_) => {}
+    }
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let Some(at) = a.iter().zip(&b).position(|(a, b)| a != b) else { return a.len().cmp(&b.len()) };
     let (Some(&one), Some(&two)) = (a.get(at), b.get(at)) else { return Ordering::Equal };

@@ -14,7 +14,7 @@ use crate::side::{NAMESPACE, RELEASE, Side, kind, options};
 
 /// A chart of one template.
 fn chart(template: &str) -> Chart {
-    let file = |name: &str, content: &str| File { name: name.to_owned(), content: content.as_bytes().to_vec() };
+    let file = |name: &str, content: &str| File { name: name.to_owned(), content: content.to_owned().into() };
     let files =
         vec![file("Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\n"), file("templates/objects.yaml", template)];
     Chart::from_files(files).unwrap()
@@ -80,7 +80,7 @@ async fn what_cannot_work_is_refused_before_anything_is_written() {
         bytes
     };
     let mut large = chart(&config_map("a", "b"));
-    large.files.push(File { name: "noise".to_owned(), content: noise });
+    large.files.push(File { name: "noise".to_owned(), content: noise.into() });
     let plain = |rest: &str| chart(&format!("{}{rest}", config_map("a", "b")));
     for (chart, name, reason, told) in [
         (plain(shared), RELEASE, "OwnedByOthers", "ClusterRole shared of release other/theirs: they exist"),

@@ -204,7 +204,7 @@ impl Param {
     }
 
     /// Takes a value whose type is known to Go as `type_name`, or refuses it.
-    pub(crate) fn check(self, value: &Value, type_name: &str, is_interface: bool) -> Result<Value, String> {
+    pub(crate) fn check(self, value: Value, type_name: &str, is_interface: bool) -> Result<Value, String> {
         if let Value::Nil = value {
             return match (is_interface, self) {
                 (_, Self::Any) => Ok(Value::Nil),
@@ -213,8 +213,8 @@ impl Param {
                 (false, _) => Err(format!("invalid value; expected {}", self.type_name())),
             };
         }
-        if self.takes(value) {
-            return Ok(value.clone());
+        if self.takes(&value) {
+            return Ok(value);
         }
         Err(format!("wrong type for value; expected {}; got {}", self.type_name(), value.type_name()))
     }
