@@ -23,7 +23,7 @@ pub(crate) fn chart(title: &str, version: &str, documents: &str) -> Result<Chart
         // Other documents of the same version are another chart.
         "annotations": {DIGEST: fingerprint(&json!(documents))},
     });
-    let file = |name: &str, content: String| File { name: name.to_owned(), content: content.into_bytes() };
+    let file = |name: &str, content: String| File { name: name.to_owned(), content: content.into() };
     Chart::from_files(vec![
         // JSON is YAML.
         file("Chart.yaml", metadata.to_string()),

@@ -61,11 +61,12 @@ pub(super) fn scan(text: &str) -> Option<Head> {
     let mut scan = Scan { head: Head::default(), levels: Vec::new(), has_begun: false, seen: Vec::new() };
     let mut lines = text.split('\n').peekable();
     while let Some(line) = lines.next() {
-        let content = line.trim_matches(' ');
+        let indent = indent(line);
+        let content = without_trailing(line.get(indent..)?);
         if content.is_empty() || content.starts_with('#') {
             continue;
         }
-        if let Some(parent) = scan.entry(indent(line), content)? {
+        if let Some(parent) = scan.entry(indent, content)? {
             skip_block(&mut lines, parent)?;
         }
     }
@@ -73,14 +74,29 @@ pub(super) fn scan(text: &str) -> Option<Head> {
 }
 
 fn indent(line: &str) -> usize {
-    line.len() - line.trim_start_matches(' ').len()
+    line.bytes().take_while(|byte| *byte == b' ').count()
+}
+
+fn without_trailing(text: &str) -> &str {
+    let spaces = text.bytes().rev().take_while(|byte| *byte == b' ').count();
+    text.get(..text.len() - spaces).unwrap_or_default()
+}
+
+fn without_leading(text: &str) -> &str {
+    text.get(indent(text)..).unwrap_or_default()
+}
+
+/// Where two bytes stand for the first time: lines are too short to prepare a search.
+fn find(text: &str, pair: &[u8; 2]) -> Option<usize> {
+    text.as_bytes().windows(2).position(|two| two == pair)
 }
 
 /// Reads over a literal or folded text below a mapping or list with this indentation.
 fn skip_block<'a>(lines: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>, parent: usize) -> Option<()> {
     let (mut own, mut widest) = (None, 0);
     while let Some(line) = lines.peek() {
-        let (indent, is_blank) = (indent(line), line.trim_matches(' ').is_empty());
+        let indent = indent(line);
+        let is_blank = indent == line.len();
         match own {
             None if is_blank => widest = widest.max(indent),
             None if widest > indent.max(parent) => return None,
@@ -101,7 +117,7 @@ impl Scan {
         let item = (content == "-").then_some("").or_else(|| content.strip_prefix("- "));
         self.level(indent, item.is_some())?;
         match item {
-            Some(rest) => self.item(indent, content, rest.trim_start_matches(' ')),
+            Some(rest) => self.item(indent, content, without_leading(rest)),
             None => self.pair(indent, content),
         }
     }
@@ -210,7 +226,7 @@ fn key(content: &str) -> Option<(&str, &str)> {
     let rest = rest.strip_prefix(':')?;
     let is_key =
         !key.is_empty() && key.len() <= MAX_KEY && !key.starts_with('-') && (rest.is_empty() || rest.starts_with(' '));
-    is_key.then(|| (key, rest.trim_start_matches(' ')))
+    is_key.then(|| (key, without_leading(rest)))
 }
 
 fn value(rest: &str) -> Option<Value<'_>> {
@@ -269,8 +285,8 @@ fn plain(rest: &str) -> Option<Value<'_>> {
         b'-' => bytes.next().is_some_and(|byte| byte != b' '),
         byte => byte.is_ascii_alphanumeric() || b"/._+($~".contains(&byte),
     };
-    let text = rest.find(" #").map_or(rest, |end| rest.get(..end).unwrap_or_default()).trim_end_matches(' ');
-    if !begins || text.contains(": ") || text.ends_with(':') {
+    let text = without_trailing(find(rest, b" #").map_or(rest, |end| rest.get(..end).unwrap_or_default()));
+    if !begins || find(text, b": ").is_some() || text.ends_with(':') {
         return None;
     }
     let is_text = text.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -48,10 +48,10 @@ pub(crate) enum Node {
     /// A part of the source.
     Text(Range<usize>),
     Action(Pipe),
-    If(Branch),
-    With(Branch),
-    Range(Branch),
-    Template(TemplateCall),
+    If(Box<Branch>),
+    With(Box<Branch>),
+    Range(Box<Branch>),
+    Template(Box<TemplateCall>),
     Break,
     Continue,
 }

@@ -286,7 +286,7 @@ impl<'a> Parser<'a> {
         let root = self.body(CONTEXT)?;
         let length = self.reached() - token.position;
         self.add(Tree { name: name.clone(), source: self.source.clone(), root, length })?;
-        Ok(Node::Template(TemplateCall { position: token.position, name, pipe: Some(pipe) }))
+        Ok(Node::Template(Box::new(TemplateCall { position: token.position, name, pipe: Some(pipe) })))
     }
 
     fn template(&mut self) -> Parsed<Node> {
@@ -300,10 +300,10 @@ impl<'a> Parser<'a> {
             }
             _ => Some(self.pipeline(CONTEXT, Kind::RightDelim)?),
         };
-        Ok(Node::Template(TemplateCall { position: token.position, name, pipe }))
+        Ok(Node::Template(Box::new(TemplateCall { position: token.position, name, pipe })))
     }
 
-    fn control(&mut self, context: &'static str) -> Parsed<Branch> {
+    fn control(&mut self, context: &'static str) -> Parsed<Box<Branch>> {
         let variables = self.variables.len();
         let pipe = self.pipeline(context, Kind::RightDelim)?;
         let is_range = usize::from(context == "range");
@@ -315,7 +315,7 @@ impl<'a> Parser<'a> {
             Ending::Else => Some(self.otherwise(context)?),
         };
         self.variables.truncate(variables);
-        Ok(Branch { pipe, then, otherwise })
+        Ok(Box::new(Branch { pipe, then, otherwise }))
     }
 
     fn otherwise(&mut self, context: &'static str) -> Parsed<Vec<Node>> {

@@ -208,7 +208,9 @@ pub(crate) fn json_float(number: f64) -> String {
 
 /// `fmt.Sprintf`
 pub(crate) fn sprintf(format: &str, values: &[Value]) -> String {
-    let mut printer = Printer { out: String::new(), values, next: 0, reordered: false };
+    // Most arguments are names.
+    let out = String::with_capacity(format.len() + 16 * values.len());
+    let mut printer = Printer { out, values, next: 0, reordered: false };
     printer.run(format);
     printer.out
 }

@@ -46,7 +46,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
 
 fn hex(algorithm: &'static Algorithm, content: &[u8]) -> Value {
     let digest = digest::digest(algorithm, content);
-    Value::text(digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    let digits = digest.as_ref().iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    Value::text(digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect::<String>())
 }
 
 fn adler32(content: &[u8]) -> u32 {
