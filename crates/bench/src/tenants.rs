@@ -133,7 +133,7 @@ fn judge(object: &Value) -> Option<Reached> {
     let ready = conditions.into_iter().flatten().find(|known| known["type"] == "Ready")?;
     match (ready["status"].as_str(), ready["reason"].as_str()) {
         (Some("True"), _) => Some(Reached::Ready),
-        (_, Some("Sleeping")) => Some(Reached::Asleep),
+        (_, Some("Asleep")) => Some(Reached::Asleep),
         _ => None,
     }
 }
