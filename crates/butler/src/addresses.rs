@@ -38,7 +38,10 @@ impl Addresses {
             Ok(text) => {
                 let mut words = text.split_whitespace();
                 let number = words.next().and_then(|word| word.parse().ok());
-                let number = number.with_context(|| format!("{} is damaged", path.display()))?;
+                let number = number.with_context(|| {
+                    let clusters = "the clusters of this data directory then get other addresses";
+                    format!("{} is damaged: it holds no number; remove it, and {clusters}", path.display())
+                })?;
                 let before = if words.next() == Some("bridge") { Ground::Bridge } else { Ground::Loopback };
                 if before != ground {
                     let how = if before == Ground::Bridge { "with" } else { "without" };

@@ -1,6 +1,7 @@
 //! `butler up --demo`: a team, an infrastructure and a cluster, shown on their way.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -27,10 +28,13 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// Makes what is not there yet, and follows the cluster until it is Ready.
 pub(crate) async fn run(client: Client, kubeconfig: &Path) -> Result<()> {
     let begun = Instant::now();
+    let mut is_new = false;
     for document in kernel::yaml::values(QUICKSTART).context("the example cannot be read")? {
-        create(&client, &serde_json::from_value(document)?).await?;
+        // The cluster is the last.
+        is_new = create(&client, &serde_json::from_value(document)?).await?;
     }
-    tell(&format!("Making TenantCluster {CLUSTER} of {TEAM} (examples/quickstart.yaml):"));
+    let doing = if is_new { "Making" } else { "There already is" };
+    tell(&format!("{doing} TenantCluster {CLUSTER} of {TEAM} (examples/quickstart.yaml):"));
     let clusters: Api<TenantCluster> = Api::namespaced(client.clone(), TEAM);
     let followed = tokio::time::timeout(PATIENCE, follow(&clusters, begun)).await;
     let Ok(cluster) = followed else {
@@ -38,6 +42,9 @@ pub(crate) async fn run(client: Client, kubeconfig: &Path) -> Result<()> {
     };
     show_nodes(&client, &cluster?).await?;
     tell("Try next:");
+    if let Some(folder) = folder_to_add(&std::env::current_exe()?, std::env::var_os("PATH")) {
+        tell(&format!("  export PATH={}:$PATH", folder.display()));
+    }
     tell(&format!("  export KUBECONFIG={}", kubeconfig.display()));
     tell("  butlerctl cluster list");
     tell(&format!("  butlerctl addon list -c {CLUSTER}"));
@@ -47,8 +54,8 @@ pub(crate) async fn run(client: Client, kubeconfig: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Creates an object unless one of its name is there, which is then the user's.
-async fn create(client: &Client, object: &DynamicObject) -> Result<()> {
+/// Creates an object, unless one of its name is there, which is then the user's.
+async fn create(client: &Client, object: &DynamicObject) -> Result<bool> {
     let types = object.types.clone().context("an object without a kind")?;
     let kind = GroupVersionKind::try_from(&types)?;
     let (resource, _) = pinned_kind(client, &kind).await.with_context(|| format!("{} is not served", kind.kind))?;
@@ -57,8 +64,8 @@ async fn create(client: &Client, object: &DynamicObject) -> Result<()> {
         None => Api::all_with(client.clone(), &resource),
     };
     match api.create(&PostParams::default(), object).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(false),
         Err(error) => Err(error).with_context(|| format!("cannot make {} {}", kind.kind, object.name_any())),
     }
 }
@@ -120,4 +127,27 @@ async fn show_nodes(client: &Client, cluster: &TenantCluster) -> Result<()> {
         tell(&format!("  {name}  {}  {version}", if is_ready { "Ready" } else { "NotReady" }));
     }
     Ok(())
+}
+
+/// The folder of `butlerctl`, if it is beside this program and the shell would not find one.
+fn folder_to_add(program: &Path, path: Option<OsString>) -> Option<PathBuf> {
+    let folder = program.parent()?;
+    let has_it = |folder: &Path| folder.join("butlerctl").is_file();
+    let is_found = path.is_some_and(|path| std::env::split_paths(&path).any(|folder| has_it(&folder)));
+    (has_it(folder) && !is_found).then(|| folder.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_is_told_where_it_lacks_the_programs() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("butler");
+        assert_eq!(folder_to_add(&program, None), None, "there is no butlerctl");
+        std::fs::write(folder.path().join("butlerctl"), "").unwrap();
+        assert_eq!(folder_to_add(&program, Some("/nowhere".into())), Some(folder.path().to_owned()));
+        assert_eq!(folder_to_add(&program, Some(folder.path().into())), None, "it is found");
+    }
 }

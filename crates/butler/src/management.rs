@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use k8s_openapi::api::core::v1::Namespace;
 use kapi::{Api, Plane};
-use kapi_store::Store;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, ResourceExt};
 use runtime::Metrics;
@@ -100,12 +99,4 @@ pub(crate) async fn outside(data: &DataDir, path: &Path) -> Result<Management> {
         None => write_secret(&file, &identity)?,
     }
     Ok(Management { client, server, kubeconfig: path, serving: None })
-}
-
-/// The store of the APIs in this process.
-pub(crate) fn plane(data: &DataDir, restore: Option<&Path>) -> Result<Plane> {
-    if let Some(snapshot) = restore {
-        Store::restore(snapshot, &data.store())?;
-    }
-    plane::of_store(data)
 }

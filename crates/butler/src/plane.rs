@@ -4,15 +4,16 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use jiff::{SignedDuration, Timestamp};
 use kapi::{Api, Controllers, FurtherMetrics, Identity, Options, Plane, Security};
-use kapi_store::Store;
+use kapi_store::{OpenError, Store};
 use pki::{Authority, Cluster, ClusterPki, ClusterPkiPem, Credentials, Kubeconfig, Secret, Subject, SystemKeys};
 use runtime::Metrics;
 
 use crate::addresses::Addresses;
 use crate::data_dir::{DataDir, write_secret};
+use crate::tell;
 
 /// The name of the machine's own API among the APIs of its store.
 const MANAGEMENT: &str = "management";
@@ -24,6 +25,10 @@ pub(crate) fn keys(data: &DataDir) -> Result<ClusterPki> {
     let dir = data.pki();
     let files = ["ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key"];
     if !dir.join("complete").exists() {
+        if data.store().exists() {
+            let lost = "what kubeconfigs and tokens prove that were given out before is not believed any more";
+            tell(&format!("The keys in {} are gone. New ones are made, and {lost}.", dir.display()));
+        }
         let pem = ClusterPki::generate(Timestamp::now(), &SystemKeys).context("cannot make keys")?.to_pem();
         fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
         let texts = [
@@ -57,7 +62,11 @@ fn read(path: &Path) -> Result<String> {
 
 /// Opens the store of the APIs in this process.
 pub(crate) fn of_store(data: &DataDir) -> Result<Plane> {
-    let plane = Plane::new(Store::open(&data.store())?);
+    let store = Store::open(&data.store()).map_err(|error| match error {
+        OpenError::Damaged { .. } => anyhow!("{error} (`butler up --restore FILE`)"),
+        other => other.into(),
+    });
+    let plane = Plane::new(store?);
     plane.run_controllers(Controllers::default());
     Ok(plane)
 }

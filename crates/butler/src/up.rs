@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use butler_api::butler::{ProviderConfig, Team, TenantCluster};
 use clap::Args;
 use jiff::SignedDuration;
+use kapi_store::Store;
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
@@ -23,7 +24,7 @@ use crate::addresses::{Addresses, Ground};
 use crate::data_dir::{DataDir, Running};
 use crate::management::{self, Management, Own};
 use crate::real::{self, Real};
-use crate::{Place, demo, install, machine, snapshot, tell};
+use crate::{Place, demo, install, machine, plane, snapshot, tell};
 
 /// How long a process that was killed may take to let go of what it held.
 const DYING: Duration = Duration::from_secs(1);
@@ -79,7 +80,10 @@ impl Up {
         let ground = if binaries.is_some() { Ground::Bridge } else { Ground::Loopback };
         let addresses = patiently(async || Addresses::claim(data, ground)).await?;
         let metrics = Metrics::default();
-        let plane = management::plane(data, self.restore.as_deref())?;
+        if let Some(snapshot) = &self.restore {
+            Store::restore(snapshot, &data.store())?;
+        }
+        let plane = patiently(async || plane::of_store(data)).await?;
         // The path of a socket may not be long, that of a data directory may.
         if let Err(error) = snapshot::serve(data, plane.store().clone()) {
             tracing::warn!("`butler snapshot` will not work: {error:#}");
@@ -132,6 +136,8 @@ impl Up {
         drop(machine);
         take_down(real).await?;
         served?;
+        // Tasks that end after this still hold the store: whoever waits for the lock waits for the end of the process.
+        std::mem::forget(hold);
         tell("Butler is down.");
         Ok(())
     }

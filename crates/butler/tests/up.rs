@@ -104,14 +104,18 @@ async fn one_butler_per_data_directory() {
 }
 
 #[test]
-fn a_killed_butler_makes_room_at_once() {
+fn a_butler_that_is_stopped_or_killed_makes_room_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let _down = Down(data);
     let mut port = "0".to_owned();
-    for _ in 0..3 {
+    for is_killed in [true, false, true, false, false, true] {
         let up = run(data, "up", &["--detach", "--api-port", &port]);
         assert!(up.status.success(), "{}", said(&up));
+        if !is_killed {
+            assert!(run(data, "down", &[]).status.success());
+            continue;
+        }
         let state = status(data).1;
         let pid = rustix::process::Pid::from_raw(state["pid"].as_i64().unwrap().try_into().unwrap()).unwrap();
         port = state["server"].as_str().unwrap().rsplit(':').next().unwrap().to_owned();
@@ -255,7 +259,7 @@ fn a_damaged_store_is_named_and_left_alone() {
     ] {
         fs::write(&store, &damaged).unwrap();
         let output = run(folder.path(), "up", &["--api-port", "0"]);
-        refused(&output, &[store.to_str().unwrap(), "damaged", "restore it from a snapshot", "move it away"]);
+        refused(&output, &[store.to_str().unwrap(), "damaged", "move it away", "snapshot", "--restore"]);
         assert!(fs::read(&store).unwrap() == damaged, "{name}: the damaged file was changed");
     }
     fs::write(&store, &whole).unwrap();

@@ -9,7 +9,7 @@ pub enum OpenError {
     #[error("{path} is in use by another process; stop it first, or choose another data directory", path = .0.display())]
     Locked(PathBuf),
     /// The file is not a store, or is damaged.
-    #[error("{path} is damaged or not a Butler store ({detail}); restore it from a snapshot, or move it away to start empty", path = .path.display())]
+    #[error("{path} is damaged or not a Butler store ({detail}); move it away to start empty or from a snapshot", path = .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
