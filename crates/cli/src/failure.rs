@@ -127,6 +127,14 @@ fn of_status(status: &Status) -> Failure {
             "the API knows no such kind: Butler is not installed there; choose another with --kubeconfig or --context";
         return Failure::new(code, message);
     }
+    if let Some((kind, fields)) = unknown_fields(&status.message) {
+        let told = |field: &&str| {
+            let above = explained(kind, field);
+            format!("  {field}: there is no such field; `kubectl explain {above}` lists those there are")
+        };
+        let told: Vec<String> = fields.iter().map(told).collect();
+        return Failure::new(Code::Refused, format!("refused:\n{}", told.join("\n")));
+    }
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let causes: Vec<String> =
         causes.filter(|cause| !cause.field.is_empty()).map(|cause| rule(&cause.field, &cause.message)).collect();
@@ -137,6 +145,25 @@ fn of_status(status: &Status) -> Failure {
         (causes, None) => format!("refused:\n{}", causes.join("\n")),
     };
     Failure::new(code, message)
+}
+
+/// The fields that the API does not know, and the kind that lacks them, out of its own words.
+fn unknown_fields(message: &str) -> Option<(&str, Vec<&str>)> {
+    if let Some((before, faults)) = message.split_once("strict decoding error: ") {
+        let fields = faults.split("unknown field \"").skip(1).filter_map(|fault| Some(fault.split_once('"')?.0));
+        let fields: Vec<&str> = fields.collect();
+        return (!fields.is_empty()).then_some((before.split(' ').next()?, fields));
+    }
+    let (before, field) = message.strip_suffix(": field not declared in schema")?.rsplit_once("): .")?;
+    Some((before.rsplit_once("Kind=")?.1, vec![field]))
+}
+
+/// What to ask `kubectl explain` about a field that is not there: what it would be in.
+fn explained(kind: &str, field: &str) -> String {
+    let above = field.rsplit_once('.').map_or("", |(above, _)| above);
+    let names = above.split('.').map(|name| name.split('[').next().unwrap_or_default());
+    let names = names.filter(|name| !name.is_empty()).map(str::to_owned);
+    [kind.to_lowercase()].into_iter().chain(names).collect::<Vec<_>>().join(".")
 }
 
 /// A broken rule: the field, and the sentence without what the server repeats of the value.
@@ -195,6 +222,22 @@ mod tests {
              choose another name\n  \
              spec.workers.replicas: Invalid value: 5000: spec.workers.replicas in body should be less than or equal to 1000"
         );
+    }
+
+    #[test]
+    fn fields_that_are_not_there_are_named() {
+        let strict = "TenantCluster in version \"v1alpha1\" cannot be handled as a TenantCluster: strict decoding error: \
+                      unknown field \"spec.worker\", unknown field \"spec.workerPools[0].size\"";
+        let applied = "failed to create typed patch object (team-a/x; butler.butlerlabs.dev/v1alpha1, Kind=TenantCluster): \
+                       .spec.worker: field not declared in schema";
+        let one = "  spec.worker: there is no such field; `kubectl explain tenantcluster.spec` lists those there are";
+        let two = "  spec.workerPools[0].size: there is no such field; `kubectl explain tenantcluster.spec.workerPools` lists those there are";
+        for (message, code, expected) in
+            [(strict, 400, format!("refused:\n{one}\n{two}")), (applied, 500, format!("refused:\n{one}"))]
+        {
+            let failure = of_status(&Status::failure(message, "").with_code(code));
+            assert_eq!((failure.code, failure.message), (Code::Refused, expected));
+        }
     }
 
     #[test]
