@@ -12,6 +12,7 @@ use kube::api::{Patch, PatchParams};
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
+use super::destroy::until_gone;
 use super::wait::{Goal, Patience, follow};
 use super::{FIELD_MANAGER, Named, count};
 use crate::failure::{Code, Failure, Outcome};
@@ -109,6 +110,7 @@ impl Retry {
 impl Pause {
     pub(crate) async fn run(self, session: &Session) -> Outcome {
         let found = lookup::find(session, &self.cluster.name).await?;
+        stays(&found)?;
         let change = Change::Merge(json!({"spec": {"paused": true}}));
         report(session, &patch(session, &found, &change, false).await?, "paused")
     }
@@ -118,7 +120,11 @@ impl Resume {
     pub(crate) async fn run(self, session: &Session) -> Outcome {
         let found = lookup::find(session, &self.cluster.name).await?;
         let change = Change::Merge(json!({"spec": {"paused": null}}));
-        apply(session, &found, &change, "resumed", &self.patience).await
+        if !is_leaving(&found) {
+            return apply(session, &found, &change, "resumed", &self.patience).await;
+        }
+        report(session, &patch(session, &found, &change, false).await?, "resumed")?;
+        if self.patience.wait { until_gone(session, &found, &self.patience).await } else { Ok(()) }
     }
 }
 
@@ -233,8 +239,19 @@ fn way(from: Version, to: Version) -> String {
     std::iter::once(from.to_string()).chain(steps).chain([to.to_string()]).collect::<Vec<_>>().join(" -> ")
 }
 
+fn is_leaving(found: &Found) -> bool {
+    found.object.metadata.deletion_timestamp.is_some()
+}
+
+/// Refuses what would never be done.
+fn stays(found: &Found) -> Outcome {
+    let message = || format!("{} is being deleted: nothing about it can be changed any more", found.name);
+    if is_leaving(found) { Err(Failure::new(Code::Refused, message())) } else { Ok(()) }
+}
+
 /// Makes a change, tells it, and waits for it where asked to.
 async fn apply(session: &Session, found: &Found, change: &Change, done: &str, patience: &Patience) -> Outcome {
+    stays(found)?;
     let object = patch(session, found, change, false).await?;
     report(session, &object, done)?;
     if !patience.wait {

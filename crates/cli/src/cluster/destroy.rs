@@ -40,9 +40,8 @@ impl Destroy {
                 format!("Cluster {name} of team {namespace} will be deleted, with its machines and all data in it.");
             confirm(&question, &[name, &format!("{namespace}/{name}")])?;
         }
-        let uid = found.object.metadata.uid.clone();
         // Another cluster of this name may have come since: only the one that was meant is deleted.
-        let exactly = Preconditions { uid: uid.clone(), resource_version: None };
+        let exactly = Preconditions { uid: found.object.metadata.uid.clone(), resource_version: None };
         let params = DeleteParams::default().preconditions(exactly);
         session.clusters(&found.namespace).delete(&found.name, &params).await?;
         if session.format.is_table() {
@@ -54,12 +53,18 @@ impl Destroy {
         if !self.patience.wait {
             return Ok(());
         }
-        follow(session, &found.namespace, &found.name, uid.as_deref(), &Goal::Deleted, self.patience.timeout).await?;
-        tell(&format!("{} is gone", found.name));
-        match uid {
-            Some(uid) => receipt::show(session, &found.namespace, &uid).await,
-            None => Ok(()),
-        }
+        until_gone(session, &found, &self.patience).await
+    }
+}
+
+/// Follows a cluster that is being deleted, and shows what was removed.
+pub(super) async fn until_gone(session: &Session, found: &Found, patience: &Patience) -> Outcome {
+    let uid = found.object.metadata.uid.as_deref();
+    follow(session, &found.namespace, &found.name, uid, &Goal::Deleted, patience.timeout).await?;
+    tell(&format!("{} is gone", found.name));
+    match uid {
+        Some(uid) => receipt::show(session, &found.namespace, uid).await,
+        None => Ok(()),
     }
 }
 

@@ -139,3 +139,28 @@ async fn a_deletion_is_followed_to_its_receipt() {
     let gone = Said { code: 0, out: "my-cluster is gone\n".into(), err: String::new() };
     assert_eq!(plane.run("cluster wait my-cluster --for=Deleted").await, gone);
 }
+
+#[tokio::test]
+async fn what_leaves_cannot_be_changed_and_a_pause_that_ends_is_followed_to_its_end() {
+    let plane = with_cluster(json!({"phase": "Ready"})).await;
+    let clusters = plane.clusters("team-a");
+    let patch = async |fields: Value| {
+        clusters.patch("my-cluster", &PatchParams::default(), &Patch::Merge(fields)).await.unwrap();
+    };
+    patch(json!({"metadata": {"finalizers": ["butler.butlerlabs.dev/tenantcluster"]}, "spec": {"paused": true}})).await;
+    assert_eq!(plane.run("cluster destroy my-cluster --yes").await.code, 0);
+    let refused = failed(6, "my-cluster is being deleted: nothing about it can be changed any more");
+    for command in ["scale my-cluster --workers 5", "pause my-cluster", "upgrade my-cluster --version v1.31.0"] {
+        assert_eq!(plane.run(&format!("cluster {command}")).await, refused, "{command}");
+    }
+    let controller = async {
+        let goes_on = |cluster: Option<&butler_api::butler::TenantCluster>| {
+            cluster.is_some_and(|cluster| cluster.spec.paused.is_none())
+        };
+        await_condition(clusters.clone(), "my-cluster", goes_on).await.unwrap();
+        patch(json!({"metadata": {"finalizers": null}})).await;
+    };
+    let (said, ()) = tokio::join!(plane.run("cluster resume my-cluster --wait"), controller);
+    assert_eq!((said.code, said.out), (0, format!("{NAME} resumed\n")), "{}", said.err);
+    assert!(said.err.contains("my-cluster is gone\n"), "{}", said.err);
+}
