@@ -237,6 +237,11 @@ async fn post(session: &Session, team: &str, document: &Value, dry_run: bool) ->
         kube::Error::Api(status) if status.is_not_found() => {
             Failure::new(Code::NotFound, format!("there is no team {team:?}: {}", status.message))
         }
+        kube::Error::Api(status) if status.is_already_exists() => {
+            let name = document.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+            let message = format!("{team} has a cluster {name:?} already: choose another name, or change that one");
+            Failure::new(Code::Refused, message)
+        }
         error => error.into(),
     })
 }
