@@ -60,6 +60,13 @@ impl Table {
     }
 }
 
+/// Makes room for a row that is wider than those before.
+pub(crate) fn widen(widths: &mut [usize], row: &[Cell]) {
+    for (width, cell) in widths.iter_mut().zip(row) {
+        *width = cell.text.chars().count().max(*width);
+    }
+}
+
 /// One row under headings of these widths.
 pub(crate) fn line(row: &[Cell], widths: &[usize], screen: Screen) -> String {
     let mut text = String::new();

@@ -18,7 +18,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Format, name_of, print_objects};
 use crate::screen::{print, tell};
 use crate::session::Session;
-use crate::table::{Table, line};
+use crate::table::{Cell, Table, line, widen};
 
 #[derive(Args)]
 pub(crate) struct List {
@@ -30,8 +30,13 @@ pub(crate) struct List {
     watch: bool,
 }
 
-/// The resourceVersion that was last printed, by team and name.
-type Known = BTreeMap<(String, String), String>;
+/// The rows that were last printed, by team and name.
+struct Shown {
+    rows: BTreeMap<(String, String), Vec<Cell>>,
+    widths: Vec<usize>,
+    wide: bool,
+}
+
 type Changes = SelectAll<Pin<Box<dyn Stream<Item = Result<WatchEvent<Row>, kube::Error>> + Send>>>;
 
 impl List {
@@ -56,15 +61,14 @@ impl List {
         }
         let table = table(&listed.items, session.format == Format::Wide);
         print(&table.render(session.screen))?;
-        if self.watch { self.follow(session, listed, &table.widths()).await } else { Ok(()) }
+        if self.watch { self.follow(session, listed, table.widths()).await } else { Ok(()) }
     }
 
     /// Prints every change. Watches begin again with a list, of which only the news are printed.
-    async fn follow(&self, session: &Session, mut listed: Listed<Row>, widths: &[usize]) -> Outcome {
-        let wide = session.format == Format::Wide;
-        let mut known = Known::new();
+    async fn follow(&self, session: &Session, mut listed: Listed<Row>, widths: Vec<usize>) -> Outcome {
+        let mut shown = Shown { rows: BTreeMap::new(), widths, wide: session.format == Format::Wide };
         for row in listed.items.drain(..) {
-            known.insert(key(&row), row.metadata.resource_version);
+            shown.is_news(&row);
         }
         loop {
             let mut changes = watch(session, &listed).await?;
@@ -72,12 +76,12 @@ impl List {
             while let Ok(Some(change)) = changes.try_next().await {
                 match change {
                     WatchEvent::Added(row) | WatchEvent::Modified(row) => {
-                        show(session, &mut known, &row, widths, wide)?;
+                        shown.show(session, &row)?;
                     }
                     WatchEvent::Deleted(mut row) => {
-                        known.remove(&key(&row));
                         row.gone = true;
-                        show(session, &mut Known::new(), &row, widths, wide)?;
+                        shown.show(session, &row)?;
+                        shown.rows.remove(&key(&row));
                     }
                     WatchEvent::Bookmark(_) => {}
                     // What it went on from is too old by now.
@@ -86,7 +90,7 @@ impl List {
             }
             listed = pages::clusters(session, self.all_teams).await?;
             for row in listed.items.drain(..) {
-                show(session, &mut known, &row, widths, wide)?;
+                shown.show(session, &row)?;
             }
         }
     }
@@ -103,13 +107,22 @@ async fn next_step(session: &Session) -> String {
     fleet::first_step(teams, named, providers.map_or(true, |found| !found.items.is_empty()))
 }
 
-/// Prints a row, unless it is known as it is.
-fn show(session: &Session, known: &mut Known, row: &Row, widths: &[usize], wide: bool) -> Outcome {
-    let version = row.metadata.resource_version.clone();
-    if known.insert(key(row), version.clone()).is_some_and(|before| before == version) {
-        return Ok(());
+impl Shown {
+    /// Whether a row says anything but its age that was not said before. It is taken for said.
+    fn is_news(&mut self, row: &Row) -> bool {
+        let told = cells(row, Timestamp::UNIX_EPOCH, self.wide);
+        let before = self.rows.insert(key(row), told.clone());
+        row.gone || before.is_none_or(|before| before != told)
     }
-    print(&line(&cells(row, Timestamp::now(), wide), widths, session.screen))
+
+    fn show(&mut self, session: &Session, row: &Row) -> Outcome {
+        if !self.is_news(row) {
+            return Ok(());
+        }
+        let cells = cells(row, Timestamp::now(), self.wide);
+        widen(&mut self.widths, &cells);
+        print(&line(&cells, &self.widths, session.screen))
+    }
 }
 
 fn key(row: &Row) -> (String, String) {

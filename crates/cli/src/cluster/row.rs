@@ -43,7 +43,6 @@ pub(crate) struct Row {
 pub(crate) struct Metadata {
     pub(crate) name: String,
     pub(crate) namespace: String,
-    pub(crate) resource_version: String,
     creation_timestamp: Option<Time>,
     deletion_timestamp: Option<Time>,
 }

@@ -4,6 +4,7 @@ use std::process::Stdio;
 
 use butler_api::butler::ProviderConfig;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
@@ -138,6 +139,9 @@ async fn a_watch_prints_what_changes_until_it_is_gone() {
     let mut next = async || ageless(&lines.next_line().await.unwrap().unwrap());
     assert!(next().await.starts_with("NAME "));
     assert_eq!(next().await, "my-cluster   team-a   Ready   v1.30.0   3/3       10.40.0.201:6443   <none>        0s\n");
+    // What no column shows gives no row.
+    let note = Patch::Merge(json!({"metadata": {"annotations": {"note": "1"}}}));
+    plane.clusters("team-a").patch("my-cluster", &PatchParams::default(), &note).await.unwrap();
     plane.report("team-a", "my-cluster", json!({"phase": "Failed"})).await;
     assert_eq!(
         next().await,
