@@ -102,6 +102,8 @@ pub struct Progress {
     pub mending: Mending,
     /// Why nobody could compare since.
     pub incomparable: Option<Trouble>,
+    /// When the pods of workloads that do not run were last looked at.
+    pub pods_seen: Option<Timestamp>,
     /// Since when nobody looks at its objects; nothing while somebody does.
     pub unseen_since: Option<Timestamp>,
 }
@@ -111,6 +113,8 @@ pub struct Progress {
 pub enum Running {
     /// Bringing about what has this digest.
     Ensure(String),
+    /// Going back from what has this digest, because of this.
+    TakeBack(String, String),
     /// Comparing with what is on the cluster, and putting it right.
     Compare,
     /// Looking at what is on the cluster.

@@ -34,6 +34,11 @@ const LONGEST_RETRY: Duration = Duration::from_secs(300);
 /// A rollout or a restart is no trouble yet.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// So often the pods of workloads that should come to run are looked at: most run by themselves before.
+const PODS_OFTEN: Duration = Duration::from_secs(5);
+/// And so often those of workloads that had their time.
+const PODS_SELDOM: Duration = Duration::from_secs(30);
+
 /// For so long what was told last holds although nobody has looked.
 const UNSEEN: Duration = Duration::from_secs(60);
 
@@ -83,6 +88,8 @@ pub struct Plan {
     pub is_installed: bool,
     /// Whether its workloads run; nothing when nobody can say.
     pub is_healthy: Option<bool>,
+    /// Whether to look at the pods of workloads that do not run.
+    pub looks_at_pods: bool,
     /// What was told last holds until the cluster was looked at: this process has only begun to.
     pub is_unseen: bool,
 }
@@ -131,8 +138,13 @@ pub fn plan(observed: &Observed) -> Plan {
         return plan;
     }
     match &observed.progress.running {
-        Some(Running::Ensure(running)) if *running != digest => {
+        Some(Running::Ensure(running) | Running::TakeBack(running, _)) if *running != digest => {
             plan.step = Some(Step::Stop);
+            return plan;
+        }
+        Some(Running::TakeBack(_, why)) => {
+            plan.phase = Some(AddonPhase::Upgrading);
+            plan.blockers.push(going_back(observed, why));
             return plan;
         }
         Some(Running::Ensure(_)) => {
@@ -224,6 +236,9 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
         let message = format!("a workload does not run: {first}");
         let more = unhealthy[1..].to_vec();
         plan.again = Some(left).filter(|left| !left.is_zero());
+        if idle.is_none() {
+            look_at_pods(observed, &mut plan);
+        }
         plan.blockers.push(if let Some(idle) = idle {
             idle
         } else if plan.phase == Some(AddonPhase::Degraded) {
@@ -244,6 +259,7 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
             let first = unhealthy.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
             let why = format!("{first}, and that for {} s", wanted.patience.as_secs());
             plan.phase = Some(AddonPhase::Upgrading);
+            plan.blockers = vec![going_back(observed, &why)];
             plan.step = Some(match observed.progress.running {
                 Some(_) => Step::Stop,
                 None => Step::TakeBack(Box::new(wanted), why),
@@ -274,6 +290,23 @@ fn time_to_run(observed: &Observed, applied: Timestamp, patience: Duration) -> D
         Some(AddonPhase::Installed) => GRACE.saturating_sub(unhealthy_for(observed)),
         _ => patience.saturating_sub(waited),
     }
+}
+
+/// Whether it is time to look at the pods of workloads that do not run, and when it is again.
+fn look_at_pods(observed: &Observed, plan: &mut Plan) {
+    let every = if plan.phase == Some(AddonPhase::Degraded) { PODS_SELDOM } else { PODS_OFTEN };
+    let is_told = observed.before.blockers.iter().any(|told| told.reason == UNREADY);
+    let begun = if is_told { unready_since(observed) } else { observed.now };
+    let since = observed.progress.pods_seen.map_or(begun, |seen| seen.max(begun));
+    let left = every.saturating_sub(observed.now.duration_since(since).unsigned_abs());
+    plan.looks_at_pods = left.is_zero();
+    look_again(plan, if left.is_zero() { every } else { left });
+}
+
+/// What an upgrade that is being taken back is told of as.
+fn going_back(observed: &Observed, why: &str) -> Blocker {
+    let to = observed.before.installed_version.as_deref().unwrap_or("what was there before");
+    waiting(UNREADY, format!("{why}; going back to {to}"), Vec::new())
 }
 
 /// What was told of as installed is so for all anybody knows. That it runs is believed only for a while.

@@ -33,12 +33,13 @@ pub fn report(observed: &Observed, plan: &Plan) -> AddonInstallStatus {
     let begun = || plan.wanted.as_ref().filter(|_| tries).map(|wanted| wanted.placement.begun());
     let release = installed.map(|installed| installed.release.clone()).or_else(|| before.helm_release.clone());
     let release = release.or_else(begun).filter(|_| !observed.progress.is_removed);
-    let message = message(phase, plan, release.as_ref());
+    let installed_version = installed_version(observed, plan, phase, release.as_ref());
+    let message = message(phase, plan, installed_version.as_deref());
     let failures = observed.progress.trouble.as_ref().map(|trouble| trouble.failures);
     AddonInstallStatus {
         phase: Some(phase),
         observed_generation: observed.generation,
-        installed_version: release.as_ref().and_then(|release| release.version.clone()),
+        installed_version,
         last_attempted_version: attempted.or_else(|| before.last_attempted_version.clone()),
         values_digest: installed.map(|installed| installed.digest.clone()).or_else(|| before.values_digest.clone()),
         message: Some(message.clone()),
@@ -59,11 +60,26 @@ pub fn report(observed: &Observed, plan: &Plan) -> AddonInstallStatus {
     }
 }
 
-fn message(phase: AddonPhase, plan: &Plan, release: Option<&HelmRelease>) -> String {
+/// The version whose workloads ran last. One that is on its way is not installed before it runs, or had its time to.
+fn installed_version(
+    observed: &Observed,
+    plan: &Plan,
+    phase: AddonPhase,
+    release: Option<&HelmRelease>,
+) -> Option<String> {
+    let release = release?;
+    let runs = plan.is_healthy == Some(true) && observed.progress.installed.is_some();
+    match runs || matches!(phase, AddonPhase::Installed | AddonPhase::Degraded) {
+        true => release.version.clone(),
+        false => observed.before.installed_version.clone(),
+    }
+}
+
+fn message(phase: AddonPhase, plan: &Plan, version: Option<&str>) -> String {
     if let Some(first) = plan.blockers.first() {
         return first.message.clone();
     }
-    let version = release.and_then(|release| release.version.clone()).unwrap_or_default();
+    let version = version.unwrap_or_default();
     // A chart that no version is asked of comes in its newest.
     let wanted = plan.wanted.as_ref().map(|wanted| wanted.version.clone()).filter(|wanted| !wanted.is_empty());
     let wanted = wanted.unwrap_or_else(|| "the newest version".to_owned());
