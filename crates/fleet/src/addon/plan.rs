@@ -220,8 +220,14 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
     };
     let idle = idle(observed, unhealthy);
     let left = time_to_run(observed, installed.at, wanted.patience);
+    // What is seen of a cluster that has stopped answering may be long gone.
+    let is_measured = observed.has_run() || !observed.progress.incomparable.as_ref().is_some_and(is_silence);
     plan.phase = Some(match (unhealthy.is_empty(), left.is_zero()) {
-        (true, _) => AddonPhase::Installed,
+        (true, _) if is_measured => AddonPhase::Installed,
+        (true, _) => {
+            plan.is_healthy = None;
+            on_its_way(observed)
+        }
         // It is on its way for as long as there is nothing it could run on, unless it was there before.
         _ if idle.is_some() => match observed.before.phase {
             Some(AddonPhase::Upgrading) => AddonPhase::Upgrading,

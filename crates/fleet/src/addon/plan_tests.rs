@@ -347,7 +347,8 @@ fn drift_is_looked_for_when_something_changed_and_not_too_often() {
     let compared = |state, differing: &[&str]| {
         Some(Compared { state, differing: differing.iter().map(|one| (*one).to_owned()).collect() })
     };
-    let mended = |times, second| Mending { times, last: Some(at(second)), objects: vec!["Service x".into()] };
+    let mended =
+        |times, second| Mending { times, last: Some(at(second)), objects: [("Service x".into(), times)].into() };
     let never = Mending::default();
     for (policy, compared, mending, expected) in [
         (DriftPolicy::Repair, None, never.clone(), "Installed repair"),
@@ -370,6 +371,29 @@ fn drift_is_looked_for_when_something_changed_and_not_too_often() {
         let status = report(&observed, &plan(&observed));
         let undisturbed = status.conditions.iter().find(|known| known.type_ == "Undisturbed").unwrap();
         assert_eq!(undisturbed.status == ConditionStatus::False, disturbances > 0, "{undisturbed:?}");
+    }
+}
+
+#[test]
+fn what_is_changed_again_and_again_is_counted_by_itself() {
+    for (repairs, message, evidence) in [
+        (
+            &[&["Deployment a"][..], &["Deployment a"], &["Deployment a"], &["ConfigMap b"]][..],
+            "somebody else keeps changing Deployment a: it was put right 3 times",
+            &["ConfigMap b: once"][..],
+        ),
+        (
+            &[&["Deployment a"], &["ConfigMap b", "Deployment a"], &["Service c"]],
+            "somebody else keeps changing its objects: they were put right 3 times",
+            &["Deployment a: 2 times", "ConfigMap b: once", "Service c: once"],
+        ),
+    ] {
+        let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), seen(7, &[]));
+        for objects in repairs {
+            observed.progress.mending.note(objects.iter().map(|&one| one.to_owned()).collect(), at(999));
+        }
+        let told = plan(&observed).blockers.remove(0);
+        assert_eq!((told.message.as_str(), told.evidence), (message, evidence.iter().map(|&e| e.to_owned()).collect()));
     }
 }
 
@@ -414,7 +438,8 @@ fn what_others_do_with_helm_is_seen() {
     ] {
         let sight = Sight::Seen { state: 7, unhealthy: Vec::new(), release };
         let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), sight);
-        observed.progress.mending = Mending { times: 3, last: Some(at(999)), objects: vec!["the Helm release".into()] };
+        let objects = [("the Helm release".into(), 3)].into();
+        observed.progress.mending = Mending { times: 3, last: Some(at(999)), objects };
         assert_eq!(told(&observed), "Installed nothing Contested");
         assert_eq!(plan(&observed).again, Some(Duration::from_secs(7)));
         observed.now = at(1007);
@@ -522,6 +547,19 @@ fn what_cannot_be_compared_is_not_taken_for_clean() {
         observed.progress.incomparable = Some(trouble("HookFailed", 1, false, second));
         assert_eq!(told(&observed), expected);
         assert_eq!(plan(&observed).again, again.map(Duration::from_secs));
+        let told = &plan(&observed).blockers[0].message;
+        assert_eq!(told, "its objects could not be compared with what was applied: no");
+    }
+    // What is seen of a cluster that has stopped answering is no proof that it has come to run.
+    for (phase, reason, expected) in [
+        ("Installing", "Unreachable", "Installing nothing Unreachable"),
+        ("Upgrading", "ClusterUnreachable", "Upgrading nothing ClusterUnreachable"),
+        ("Installed", "Unreachable", "Installed nothing Unreachable"),
+        ("Installing", "Forbidden", "Installed nothing Forbidden"),
+    ] {
+        let mut observed = installed(json!({"phase": phase, "helmRelease": {"name": "l"}}), seen(7, &[]));
+        observed.progress.incomparable = Some(trouble(reason, 1, false, 999));
+        assert_eq!(told(&observed), expected);
     }
 }
 

@@ -84,7 +84,7 @@ fn message(phase: AddonPhase, plan: &Plan, version: Option<&str>) -> String {
     let wanted = plan.wanted.as_ref().map(|wanted| wanted.version.clone()).filter(|wanted| !wanted.is_empty());
     let wanted = wanted.unwrap_or_else(|| "the newest version".to_owned());
     match phase {
-        AddonPhase::Installed => format!("{version} is installed, and its workloads run"),
+        AddonPhase::Installed => installed_words(version, true),
         AddonPhase::Installing => format!("{wanted} is being installed"),
         AddonPhase::Upgrading if version != wanted => format!("{version} is being changed to {wanted}"),
         AddonPhase::Upgrading => format!("{version} gets other values"),
@@ -94,6 +94,11 @@ fn message(phase: AddonPhase, plan: &Plan, version: Option<&str>) -> String {
         AddonPhase::Failed if !version.is_empty() => "it could not be upgraded".to_owned(),
         AddonPhase::Failed => "it could not be installed".to_owned(),
     }
+}
+
+/// What is told of what is installed, whatever else there is to say of it.
+pub(super) fn installed_words(version: &str, runs: bool) -> String {
+    format!("{version} is installed{}", if runs { ", and its workloads run" } else { "" })
 }
 
 fn drift(observed: &Observed) -> Option<DriftStatus> {
