@@ -37,7 +37,7 @@ use super::turns::Turns;
 use super::wanted::Wanted;
 use super::work::{self, Done, Fault, Origin, Told, label};
 use crate::blockers::blocker;
-use crate::cluster::{WAKING, team_name};
+use crate::cluster::{ASLEEP, WAKING, team_name};
 use crate::names;
 use crate::names::MANAGER;
 use crate::time::now;
@@ -218,7 +218,10 @@ impl<K: Addon> Shared<K> {
             Need::Definition(name.clone(), if_missing)
         });
         let told = object.told();
-        let waits = |blocker: &butler_api::shared::Blocker| blocker.owner != Some(BlockerOwner::Butler);
+        // Those who sleep are woken all at once.
+        let waits = |blocker: &butler_api::shared::Blocker| {
+            blocker.owner != Some(BlockerOwner::Butler) && blocker.reason != ASLEEP
+        };
         Node {
             name: object.name_any(),
             needs: needs.chain(ask.depends_on.iter().cloned().map(Need::Object)).collect(),

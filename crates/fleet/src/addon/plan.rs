@@ -390,9 +390,11 @@ fn leaving(observed: &Observed) -> Plan {
         None => {}
     }
     if !observed.ground.answers {
-        plan.blockers.push(match observed.ground.is_waking {
-            true => waiting(WAKING, format!("{} is being woken to remove it", observed.ground.title), Vec::new()),
-            false => unreachable(observed),
+        let Ground { title, is_waking, sleeps, is_leaving, .. } = &observed.ground;
+        plan.blockers.push(match (is_waking, *sleeps && !is_leaving) {
+            (true, _) => waiting(WAKING, format!("{title} is being woken to remove it"), Vec::new()),
+            (false, true) => asleep(observed),
+            (false, false) => unreachable(observed),
         });
         return plan;
     }
@@ -488,7 +490,7 @@ fn ground(observed: &Observed) -> Option<Blocker> {
         return Some(blocker("AddonDenied", denied.clone(), BlockerOwner::PlatformAdmin, remedy));
     }
     if !observed.ground.answers && observed.ground.sleeps {
-        return Some(waiting(ASLEEP, format!("{title} is asleep"), Vec::new()));
+        return Some(asleep(observed));
     }
     if !observed.ground.answers {
         return Some(waiting("ClusterNotReady", format!("the API of {title} does not answer yet"), Vec::new()));
@@ -527,6 +529,14 @@ fn moved(recorded: &Placement, wanted: &Placement) -> Blocker {
         BlockerOwner::User,
         "ask for the old name and namespace, or delete this addon and make another",
     )
+}
+
+fn asleep(observed: &Observed) -> Blocker {
+    let (Ground { title, .. }, team) = (&observed.ground, &observed.key.namespace);
+    let spec = r#"{"spec":{"controlPlane":{"replicas":1}}}"#;
+    let waker = format!("kubectl -n {team} patch tenantcluster {title} --type merge -p '{spec}'");
+    let message = format!("{title} is asleep: spec.controlPlane.replicas is 0");
+    blocker(ASLEEP, message, BlockerOwner::User, format!("`{waker}` wakes it"))
 }
 
 fn unreachable(observed: &Observed) -> Blocker {

@@ -142,6 +142,20 @@ fn an_addon_begins_when_everything_is_there() {
 }
 
 #[test]
+fn what_sleeps_says_how_it_is_woken() {
+    let mut observed = observed(json!({"phase": "Installed", "helmRelease": {"name": "l", "namespace": "l"}}));
+    (observed.ground.answers, observed.ground.sleeps, observed.is_clusters_own) = (false, true, false);
+    for is_leaving in [false, true] {
+        observed.is_leaving = is_leaving;
+        let told = plan(&observed).blockers.remove(0);
+        assert_eq!(told.message, "c is asleep: spec.controlPlane.replicas is 0");
+        let waker =
+            r#"`kubectl -n team-a patch tenantcluster c --type merge -p '{"spec":{"controlPlane":{"replicas":1}}}'`"#;
+        assert_eq!((told.remedy, told.owner), (Some(format!("{waker} wakes it")), Some(BlockerOwner::User)));
+    }
+}
+
+#[test]
 fn work_that_runs_is_left_alone_unless_something_else_is_wanted() {
     let mut observed = observed(json!({"phase": "Installing"}));
     let digest = plan(&observed).wanted.unwrap().digest(None);
@@ -622,6 +636,12 @@ fn an_addon_goes_in_its_turn() {
         (&there, |o| o.progress.running = Some(Running::Ensure(String::new())), "Uninstalling stop"),
         (&there, |o| o.ground.exists = false, "Uninstalling release"),
         (&there, |o| o.ground.answers = false, "Uninstalling nothing ClusterUnreachable"),
+        (&there, |o| (o.ground.answers, o.ground.sleeps) = (false, true), "Uninstalling nothing Asleep"),
+        (
+            &there,
+            |o| (o.ground.answers, o.ground.sleeps, o.ground.is_leaving) = (false, true, true),
+            "Uninstalling nothing ClusterUnreachable",
+        ),
         (
             &there,
             |o| (o.ground.answers, o.ground.is_leaving, o.ground.is_waking) = (false, true, true),
