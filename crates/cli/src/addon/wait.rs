@@ -54,8 +54,10 @@ pub(crate) async fn follow(session: &Session, found: &Found, goal: Goal, timeout
                 }
                 Verdict::NotYet => {}
             }
-            let status = object.map(|object| object.status()).transpose()?.unwrap_or_default();
-            told.hear(&status).into_iter().for_each(|line| tell(&format!("  {line}")));
+            let Some(object) = object else { continue };
+            let status = object.status()?;
+            let is_of_wish = goal == Goal::Gone || status.observed_generation == object.object.metadata.generation;
+            told.hear(&status, is_of_wish).into_iter().for_each(|line| tell(&format!("  {line}")));
         }
         Err(Failure::failed("the watch ended early"))
     };
@@ -79,8 +81,12 @@ struct Told {
 }
 
 impl Told {
-    /// What is new in a status beyond how many pods there are by now.
-    fn hear(&mut self, status: &AddonInstallStatus) -> Option<String> {
+    /// What is new in a status beyond how many pods there are by now. What is not of what is asked for now is no news.
+    fn hear(&mut self, status: &AddonInstallStatus, is_of_wish: bool) -> Option<String> {
+        if !is_of_wish {
+            "Butler has not seen yet what is asked for".clone_into(&mut self.last);
+            return None;
+        }
         if self.phase != status.phase {
             (self.phase, self.gists) = (status.phase, HashSet::new());
         }
@@ -93,7 +99,10 @@ impl Told {
 fn gist(line: &str) -> String {
     const NOT_READY: &str = "is not ready: ";
     let end = line.find(NOT_READY).map(|at| at + NOT_READY.len());
-    let counts = |from: usize| line.get(from..).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let counts = |from: usize| {
+        let is_count = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit()) || rest.starts_with("generation ");
+        line.get(from..).is_some_and(is_count)
+    };
     end.filter(|end| counts(*end)).and_then(|end| line.get(..end)).unwrap_or(line).to_owned()
 }
 
@@ -256,6 +265,7 @@ mod tests {
             ("Upgrading", "1.0.0 is being changed to 1.4.0".to_owned(), true),
             ("Upgrading", not_ready("Deployment a/a is not ready: 0 of 2 pods are up to date"), true),
             ("Upgrading", not_ready("Deployment a/a is not ready: 1 of 2 pods are up to date"), false),
+            ("Upgrading", not_ready("Deployment a/a is not ready: generation 2 is not seen yet, only 1"), false),
             ("Upgrading", not_ready("Deployment a/b is not ready: 0 of 1 pods are there"), true),
             ("Upgrading", not_ready("Deployment a/a is not ready: 1 pod is still to go"), false),
             ("Upgrading", not_ready("Deployment a/a is not ready: pod a-1 cannot be scheduled: no"), true),
@@ -263,7 +273,7 @@ mod tests {
         ] {
             let status = serde_json::from_value(json!({"phase": phase, "message": message})).unwrap();
             let line = format!("{phase}: {message}");
-            assert_eq!((told.hear(&status), &told.last), (expected.then(|| line.clone()), &line));
+            assert_eq!((told.hear(&status, true), &told.last), (expected.then(|| line.clone()), &line));
         }
         let timeout = Duration::from_secs(5);
         assert_eq!(
@@ -271,5 +281,11 @@ mod tests {
             format!("c-l is not installed after 5 s: {}", told.last)
         );
         assert_eq!(too_late("c-l", Goal::Gone, timeout, &Told::default()), "c-l is not gone after 5 s");
+        let status = serde_json::from_value(json!({"phase": "Failed", "message": "of before"})).unwrap();
+        assert_eq!(told.hear(&status, false), None);
+        assert_eq!(
+            too_late("c-l", Goal::Installed, timeout, &told),
+            "c-l is not installed after 5 s: Butler has not seen yet what is asked for"
+        );
     }
 }

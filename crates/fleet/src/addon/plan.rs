@@ -239,7 +239,10 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
         (false, false) => on_its_way(observed),
     });
     if let Some(first) = unhealthy.first() {
-        let message = format!("a workload does not run: {first}");
+        let is_coming = matches!(plan.phase, Some(AddonPhase::Installing | AddonPhase::Upgrading));
+        let version = Some(&wanted.version).filter(|version| is_coming && !version.is_empty());
+        let whose = version.map(|version| format!(" of {version}")).unwrap_or_default();
+        let message = format!("a workload{whose} does not run: {first}");
         let more = unhealthy[1..].to_vec();
         plan.again = Some(left).filter(|left| !left.is_zero());
         if idle.is_none() {

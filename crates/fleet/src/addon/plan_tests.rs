@@ -284,7 +284,7 @@ fn a_version_is_installed_once_it_runs() {
     };
     let old = || Some("0.9.0".to_owned());
     let upgrading = json!({"phase": "Upgrading", "helmRelease": {"name": "l"}, "installedVersion": "0.9.0"});
-    let not_ready = "a workload does not run: Deployment a is not ready".to_owned();
+    let not_ready = "a workload of 1.0.0 does not run: Deployment a is not ready".to_owned();
     let unhealthy: &[&str] = &["Deployment a is not ready"];
     let mut upgrade = there(upgrading.clone(), "1.0.0", unhealthy);
     assert_eq!(told(&upgrade), (AddonPhase::Upgrading, old(), not_ready.clone()));
@@ -309,9 +309,10 @@ fn a_version_is_installed_once_it_runs() {
     assert_eq!(told(&taken_back), (AddonPhase::Failed, old(), "no".into()));
     // What never ran is not installed, until it has had its time.
     let mut first = there(json!({"phase": "Installing", "helmRelease": {"name": "l"}}), "1.0.0", unhealthy);
-    assert_eq!(told(&first), (AddonPhase::Installing, None, not_ready.clone()));
+    assert_eq!(told(&first), (AddonPhase::Installing, None, not_ready));
     first.now = at(900 + 601);
-    assert_eq!(told(&first), (AddonPhase::Degraded, Some("1.0.0".into()), not_ready));
+    let degraded = "a workload does not run: Deployment a is not ready".to_owned();
+    assert_eq!(told(&first), (AddonPhase::Degraded, Some("1.0.0".into()), degraded));
 }
 
 #[test]
@@ -351,6 +352,9 @@ fn nobody_knows_the_health_of_what_does_not_answer() {
     observed.ground.answers = false;
     let unknown = (AddonPhase::Installed, ConditionStatus::Unknown, "ClusterUnreachable".to_owned());
     assert_eq!(healthy(&observed), unknown);
+    let status = report(&observed, &plan(&observed));
+    let undisturbed = status.conditions.iter().find(|known| known.type_ == "Undisturbed").unwrap();
+    assert_eq!(undisturbed.status, ConditionStatus::Unknown);
     observed.is_leaving = true;
     assert_eq!(healthy(&observed).1, ConditionStatus::Unknown);
 }

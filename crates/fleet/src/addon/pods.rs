@@ -31,7 +31,8 @@ fn trouble(pod: &Pod) -> Option<(Rank, String)> {
         known.type_ == "PodScheduled" && known.status == "False" && known.reason.as_deref() == Some("Unschedulable")
     });
     if let Some(known) = is_unscheduled {
-        let why = known.message.as_deref().filter(|why| !why.is_empty()).map(|why| format!(": {why}"));
+        let why = known.message.as_deref().map(|why| why.trim_end_matches('.')).filter(|why| !why.is_empty());
+        let why = why.map(|why| format!(": {why}"));
         return Some((Rank::Unschedulable, format!("pod {name} cannot be scheduled{}", why.unwrap_or_default())));
     }
     let containers = status.init_container_statuses.iter().chain(&status.container_statuses).flatten();
@@ -82,7 +83,7 @@ mod tests {
         let image = pod("image", container(waits("ImagePullBackOff"), json!({})));
         let crash = pod("crash", container(waits("CrashLoopBackOff"), json!({"terminated": {"exitCode": 3}})));
         let config = pod("config", container(waits("CreateContainerConfigError"), json!({})));
-        let condition = |reason: &str| json!({"type": "PodScheduled", "status": "False", "reason": reason, "message": "0/1 nodes fit"});
+        let condition = |reason: &str| json!({"type": "PodScheduled", "status": "False", "reason": reason, "message": "0/1 nodes fit."});
         let homeless = pod("homeless", json!({"conditions": [condition("Unschedulable")]}));
         let gated = pod("gated", json!({"conditions": [condition("SchedulingGated")]}));
         let mut leaving = homeless.clone();

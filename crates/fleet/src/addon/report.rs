@@ -21,6 +21,7 @@ pub const INSTALLED: &str = "Installed";
 pub(super) const HEALTHY: &str = "Healthy";
 /// Condition: nobody else changes what was applied.
 const UNDISTURBED: &str = "Undisturbed";
+const UNANSWERED: &str = "the cluster's API does not answer";
 
 /// The status.
 pub fn report(observed: &Observed, plan: &Plan) -> AddonInstallStatus {
@@ -127,7 +128,7 @@ fn verdicts(observed: &Observed, plan: &Plan, phase: AddonPhase, otherwise: &str
             let (reason, message) = because(aspect, bad);
             Verdict::fails(aspect, reason, message)
         }
-        None if !answers => Verdict::unknown(aspect, "ClusterUnreachable", "the cluster's API does not answer"),
+        None if !answers => Verdict::unknown(aspect, "ClusterUnreachable", UNANSWERED),
         None => Verdict::unknown(aspect, "Unknown", "nobody can say yet"),
     };
     let is_ready = phase == AddonPhase::Installed && plan.is_installed && plan.is_healthy == Some(true);
@@ -153,8 +154,10 @@ fn undisturbed(observed: &Observed, plan: &Plan) -> Verdict {
     }
     // Nothing is compared meanwhile.
     let hindrance = observed.progress.incomparable.as_ref().map(|trouble| &trouble.obstacle.blocker);
+    let answers = observed.ground.exists && observed.ground.answers;
     match told(&[BUSY, INTERRUPTED, PAUSED]).or(hindrance) {
         Some(Blocker { reason, message, .. }) => Verdict::unknown(UNDISTURBED, reason.clone(), message.clone()),
+        None if !answers => Verdict::unknown(UNDISTURBED, "ClusterUnreachable", UNANSWERED),
         None if plan.wanted.as_ref().is_some_and(|wanted| wanted.drift == DriftPolicy::Ignore) => {
             Verdict::unknown(UNDISTURBED, "Ignored", "the drift policy is Ignore: nobody looks")
         }

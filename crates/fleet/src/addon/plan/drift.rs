@@ -147,7 +147,7 @@ fn drifted(observed: &Observed, wanted: &Wanted) -> Option<Blocker> {
         evidence: compared.differing.iter().take(5).cloned().collect(),
         ..blocker(
             DRIFTED,
-            format!("{count} of its objects differ from what was applied"),
+            format!("{count} of its objects {} from what was applied", if count == 1 { "differs" } else { "differ" }),
             BlockerOwner::User,
             "put them back, or set spec.driftPolicy to Repair",
         )
