@@ -272,50 +272,6 @@ fn an_upgrade_that_never_runs_is_taken_back() {
 }
 
 #[test]
-fn a_version_is_installed_once_it_runs() {
-    let told = |observed: &Observed| {
-        let status = report(observed, &plan(observed));
-        (status.phase.unwrap(), status.installed_version, status.message.unwrap())
-    };
-    let there = |before: Value, version: &str, unhealthy: &[&str]| {
-        let mut observed = installed(before, seen(1, unhealthy));
-        observed.progress.installed.as_mut().unwrap().release.version = Some(version.into());
-        observed
-    };
-    let old = || Some("0.9.0".to_owned());
-    let upgrading = json!({"phase": "Upgrading", "helmRelease": {"name": "l"}, "installedVersion": "0.9.0"});
-    let not_ready = "a workload of 1.0.0 does not run: Deployment a is not ready".to_owned();
-    let unhealthy: &[&str] = &["Deployment a is not ready"];
-    let mut upgrade = there(upgrading.clone(), "1.0.0", unhealthy);
-    assert_eq!(told(&upgrade), (AddonPhase::Upgrading, old(), not_ready.clone()));
-    upgrade.sight = seen(1, &[]);
-    let runs = "1.0.0 is installed, and its workloads run".to_owned();
-    assert_eq!(told(&upgrade), (AddonPhase::Installed, Some("1.0.0".into()), runs));
-    // Before anything is applied.
-    let mut begun = there(upgrading.clone(), "0.9.0", &[]);
-    begun.progress.installed.as_mut().unwrap().digest = "of before".into();
-    assert_eq!(told(&begun), (AddonPhase::Upgrading, old(), "0.9.0 is being changed to 1.0.0".into()));
-    // While it is taken back, and after.
-    let mut back = there(upgrading.clone(), "1.0.0", unhealthy);
-    let digest = back.progress.installed.as_ref().unwrap().digest.clone();
-    back.progress.running = Some(Running::TakeBack(digest.clone(), "Deployment a is not ready".into()));
-    let going = "Deployment a is not ready; going back to 0.9.0".to_owned();
-    assert_eq!(told(&back), (AddonPhase::Upgrading, old(), going));
-    back.ask.version = Some("2.0.0".into());
-    assert_eq!(plan(&back).step, Some(Step::Stop));
-    let mut taken_back = there(upgrading, "0.9.0", unhealthy);
-    taken_back.progress.installed.as_mut().unwrap().digest = String::new();
-    taken_back.progress.trouble = Some(Trouble { digest: Some(digest), ..trouble("WorkloadNotReady", 1, true, 999) });
-    assert_eq!(told(&taken_back), (AddonPhase::Failed, old(), "no".into()));
-    // What never ran is not installed, until it has had its time.
-    let mut first = there(json!({"phase": "Installing", "helmRelease": {"name": "l"}}), "1.0.0", unhealthy);
-    assert_eq!(told(&first), (AddonPhase::Installing, None, not_ready));
-    first.now = at(900 + 601);
-    let degraded = "a workload does not run: Deployment a is not ready".to_owned();
-    assert_eq!(told(&first), (AddonPhase::Degraded, Some("1.0.0".into()), degraded));
-}
-
-#[test]
 fn pods_of_what_does_not_run_are_looked_at_again_and_again() {
     let since = |second: i64| json!([{"reason": "WorkloadNotReady", "message": "no", "since": at(second).to_string()}]);
     for (phase, blockers, seen_at, unhealthy, expected) in [
