@@ -1,6 +1,9 @@
 //! `addon install`, `addon upgrade`, `addon rollback`: what is asked for is written down, and Butler does the rest.
 
+use butler_api::butler::addon_install::AddonPhase;
 use clap::Args;
+use fleet::addon::version_of;
+use helm::release::{Release, Status};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::DynamicObject;
 use serde_json::{Map, Value, json};
@@ -63,7 +66,7 @@ pub(crate) struct Upgrade {
 pub(crate) struct Rollback {
     #[command(flatten)]
     addon: Named,
-    /// The revision to go back to [default: the one before]
+    /// The revision to go back to [default: the last that was another; after an upgrade that failed, what still runs]
     #[arg(long, value_name = "N")]
     revision: Option<u32>,
     #[command(flatten)]
@@ -132,27 +135,46 @@ impl Rollback {
         let found = find(session, ground, &self.addon).await?;
         found.check_own()?;
         let history = history(session, &found).await?;
-        let newest = history.last().map(|release| release.revision);
-        let complete = |status: &str| ["deployed", "superseded"].contains(&status);
-        let release = match self.revision {
-            Some(revision) => history.iter().find(|release| release.revision == revision),
-            None => history
-                .iter()
-                .rev()
-                .find(|release| Some(release.revision) != newest && complete(release.info.status.name())),
-        };
-        let Some(release) = release else {
+        let release = target(&history, self.revision, found.status()?.phase).ok_or_else(|| {
             let known: Vec<String> = history.iter().map(|release| release.revision.to_string()).collect();
-            let message = format!("{} has no such revision; there are {}", found.name(), known.join(", "));
-            return Err(Failure::new(Code::NotFound, message));
-        };
-        let version = fleet::addon::version_of(release);
+            let missing = if self.revision.is_some() { "no such revision" } else { "nothing to go back to" };
+            let message = format!("{} has {missing}; its revisions: {}", found.name(), known.join(", "));
+            Failure::new(Code::NotFound, message)
+        })?;
+        let version = version_of(release);
         // Where nobody wrote down what the user gave, all is taken, the catalogue's defaults of then included.
         let mut given = release.given.clone().unwrap_or_else(|| release.config.clone());
         given.values_mut().for_each(helm::values::integers);
-        tell(&format!("Going back to revision {}: {}", release.revision, version.unwrap_or_default()));
+        let is_there = self.revision.is_none() && release.info.status == Status::Deployed;
+        let why =
+            if is_there { "; it is still there, because what was asked for since did not come to run" } else { "" };
+        tell(&format!("Going back to revision {}: {}{why}", release.revision, version.unwrap_or_default()));
         write(session, found, version, given, "goes back", &self.patience).await
     }
+}
+
+/// The revision to go back to. Where none is named: what is there, if something else is asked for that failed or is only
+/// begun; else the last complete one that was another.
+fn target(history: &[Release], named: Option<u32>, phase: Option<AddonPhase>) -> Option<&Release> {
+    if let Some(named) = named {
+        return history.iter().find(|release| release.revision == named);
+    }
+    let there = history.iter().rposition(|release| release.info.status == Status::Deployed);
+    let is_begun = history.last().is_some_and(|newest| newest.info.status.is_pending());
+    let there = there.and_then(|at| Some((history.get(at)?, history.get(..at)?)));
+    match there {
+        Some((deployed, _)) if is_begun || phase == Some(AddonPhase::Failed) => Some(deployed),
+        Some((deployed, earlier)) => {
+            let content = |release: &Release| (version_of(release).map(str::to_owned), release.config.clone());
+            let is_other = |release: &&Release| content(release) != content(deployed);
+            earlier.iter().rev().filter(|release| is_complete(release)).find(is_other)
+        }
+        None => history.iter().rev().find(|release| is_complete(release)),
+    }
+}
+
+fn is_complete(release: &Release) -> bool {
+    matches!(release.info.status, Status::Deployed | Status::Superseded)
 }
 
 /// Writes another version and other values.
@@ -186,4 +208,46 @@ async fn done(session: &Session, found: Found, word: &str, patience: &Patience) 
     follow(session, &found, Goal::Installed, patience.timeout).await?;
     tell(&format!("{} is installed", found.name()));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_goes_back_to_what_ran_before() {
+        use Status::{Deployed, Failed, PendingUpgrade, Superseded};
+        let release = |revision: usize, (status, version): &(Status, &str)| -> Release {
+            serde_json::from_value(json!({
+                "name": "l", "namespace": "l", "version": revision + 1, "info": {"status": status.name()},
+                "chart": {"metadata": {"version": version}}, "config": {}, "manifest": "",
+            }))
+            .unwrap()
+        };
+        let installed = Some(AddonPhase::Installed);
+        for (history, named, phase, expected) in [
+            (&[(Deployed, "1")][..], None, installed, None),
+            (&[(Superseded, "1"), (Deployed, "2")], None, installed, Some(1)),
+            (&[(Superseded, "1"), (Deployed, "2")], Some(2), installed, Some(2)),
+            (&[(Superseded, "1"), (Deployed, "2")], Some(3), installed, None),
+            // What was asked for could not even be rendered, or was taken back.
+            (&[(Superseded, "1"), (Deployed, "2")], None, Some(AddonPhase::Failed), Some(2)),
+            (
+                &[(Superseded, "1"), (Superseded, "2"), (Failed, "3"), (Deployed, "2")],
+                None,
+                Some(AddonPhase::Failed),
+                Some(4),
+            ),
+            // And once that is what is asked for: what was another before.
+            (&[(Superseded, "1"), (Superseded, "2"), (Failed, "3"), (Deployed, "2")], None, installed, Some(1)),
+            (&[(Superseded, "1"), (Deployed, "2"), (Failed, "3")], None, installed, Some(1)),
+            (&[(Superseded, "1"), (Deployed, "2"), (PendingUpgrade, "3")], None, Some(AddonPhase::Upgrading), Some(2)),
+            (&[(Superseded, "1"), (Deployed, "2")], None, Some(AddonPhase::Degraded), Some(1)),
+            (&[(Superseded, "1"), (Failed, "2")], None, Some(AddonPhase::Failed), Some(1)),
+        ] {
+            let releases: Vec<Release> = history.iter().enumerate().map(|(at, one)| release(at, one)).collect();
+            let found = target(&releases, named, phase).map(|release| release.revision);
+            assert_eq!(found, expected, "{history:?} {named:?} {phase:?}");
+        }
+    }
 }

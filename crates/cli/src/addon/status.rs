@@ -1,14 +1,14 @@
 //! `addon status`.
 
 use butler_api::butler::addon_install::AddonInstallStatus;
-use butler_api::shared::Blocker;
+use butler_api::shared::{Blocker, BlockerOwner};
 use clap::Args;
 use jiff::Timestamp;
 
 use super::Named;
 use super::found::{Found, Ground, find};
 use super::list::phase;
-use crate::cluster::age;
+use crate::cluster::{age, people};
 use crate::failure::Outcome;
 use crate::output::print_object;
 use crate::screen::{plain, print};
@@ -43,10 +43,19 @@ impl Status {
 }
 
 fn details(found: &Found, status: &AddonInstallStatus) -> String {
-    let mut text = format!("\n{}\n", plain(status.message.as_deref().unwrap_or("nothing is known of it yet")));
+    let mut said: Vec<&str> = status.blockers.iter().map(|blocker| blocker.message.as_str()).collect();
+    let message = status.message.as_deref().unwrap_or("nothing is known of it yet");
+    let mut text = String::from("\n");
+    // What it waits for is said below.
+    if !said.contains(&message) {
+        text += &format!("{}\n", plain(message));
+        said.push(message);
+    }
     for condition in &status.conditions {
-        let told = [&condition.message, &condition.reason].into_iter().flatten().find(|told| !told.is_empty());
-        let told = told.map(|told| format!(" ({})", plain(told))).unwrap_or_default();
+        let message = condition.message.as_deref().filter(|told| !told.is_empty() && !said.contains(told));
+        said.extend(message);
+        let reason = condition.reason.as_deref().filter(|reason| !reason.is_empty());
+        let told = message.or(reason).map(|told| format!(" ({})", plain(told))).unwrap_or_default();
         text += &format!("  {}: {}{told}\n", condition.type_, condition.status);
     }
     if let Some(drift) = &status.drift {
@@ -58,7 +67,8 @@ fn details(found: &Found, status: &AddonInstallStatus) -> String {
         }
     }
     text += &status.blockers.iter().map(waits).collect::<String>();
-    if let Some(cluster) = found.cluster() {
+    let is_there = status.helm_release.as_ref().is_some_and(|release| release.revision.is_some());
+    if let Some(cluster) = found.cluster().filter(|_| is_there) {
         let team = found.namespace().unwrap_or_default();
         text += &format!(
             "\nIts objects are on cluster {cluster}; `butlerctl cluster kubeconfig {cluster} -n {team}` leads there.\n"
@@ -72,8 +82,57 @@ fn waits(blocker: &Blocker) -> String {
     for evidence in &blocker.evidence {
         text += &format!("  - {}\n", plain(evidence));
     }
-    if let (Some(owner), Some(remedy)) = (blocker.owner, &blocker.remedy) {
-        text += &format!("  {owner}: {}\n", plain(remedy));
+    if let Some(remedy) = &blocker.remedy {
+        let who = blocker.owner.filter(|owner| *owner != BlockerOwner::Butler);
+        let who = who.map(|owner| format!("{}: ", people(owner))).unwrap_or_default();
+        text += &format!("  {who}{}\n", plain(remedy));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn everything_is_said_once() {
+        let told = |status: Value| {
+            let object = serde_json::from_value(json!({
+                "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantAddon",
+                "metadata": {"name": "c-l", "namespace": "t"}, "spec": {"clusterRef": {"name": "c"}, "addon": "l"},
+                "status": status,
+            }));
+            let found = Found { ground: Ground::Tenants, object: object.unwrap() };
+            details(&found, &found.status().unwrap())
+        };
+        let sentence = "l is not offered in version 9";
+        let fails =
+            |type_: &str| json!({"type": type_, "status": "False", "reason": "VersionUnknown", "message": sentence});
+        let refused = told(json!({
+            "phase": "Failed", "message": sentence, "conditions": [fails("Installed"), fails("Ready")],
+            "blockers": [{"reason": "VersionUnknown", "message": sentence, "owner": "User", "remedy": "set spec.version to 1"}],
+        }));
+        let expected = "
+  Installed: False (VersionUnknown)
+  Ready: False (VersionUnknown)
+
+It waits: VersionUnknown: l is not offered in version 9
+  you: set spec.version to 1
+";
+        assert_eq!(refused, expected);
+        let runs = "1.0.0 is installed, and its workloads run";
+        let installed = told(json!({
+            "phase": "Installed", "message": runs, "helmRelease": {"name": "l", "revision": 1},
+            "conditions": [{"type": "Healthy", "status": "True", "reason": "AsWanted", "message": "its workloads run"}],
+        }));
+        let expected = "
+1.0.0 is installed, and its workloads run
+  Healthy: True (its workloads run)
+
+Its objects are on cluster c; `butlerctl cluster kubeconfig c -n t` leads there.
+";
+        assert_eq!(installed, expected);
+    }
 }

@@ -10,8 +10,9 @@ use kube::{Api, ResourceExt};
 
 use super::Named;
 use super::found::{Found, Ground, find, list};
+use super::reach;
 use super::wait::{Goal, follow};
-use crate::cluster::{Patience, confirm};
+use crate::cluster::{Patience, check_awake, confirm};
 use crate::failure::{Code, Failure, Outcome};
 use crate::output::full_name;
 use crate::screen::{print, tell};
@@ -59,6 +60,11 @@ impl Uninstall {
             print(&format!("{} is being removed\n", full_name(&found.object)))?;
         }
         if !self.patience.wait {
+            if let Some(cluster) = reach::tenant(session, &found).await?
+                && let Err(asleep) = check_awake(&cluster)
+            {
+                tell(&format!("It is removed once its cluster is awake: {asleep}."));
+            }
             return Ok(());
         }
         follow(session, &found, Goal::Gone, self.patience.timeout).await?;

@@ -1,10 +1,12 @@
 //! `--wait`: following an addon, and showing the way.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use butler_api::butler::addon_install::{AddonInstallStatus, AddonPhase};
-use butler_api::shared::{Blocker, ConditionStatus};
-use fleet::addon::{INSTALLED, PAUSED};
+use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus};
+use fleet::addon::{INSTALLED, NO_WORKERS, PAUSED};
+use fleet::cluster::ASLEEP;
 use kube::runtime::{WatchStreamExt, watcher};
 use tokio::time::{Instant, timeout_at};
 
@@ -33,7 +35,7 @@ enum Verdict {
 pub(crate) async fn follow(session: &Session, found: &Found, goal: Goal, timeout: Duration) -> Outcome {
     let (name, uid) = (found.name(), found.object.metadata.uid.clone());
     let mut states = std::pin::pin!(watcher::watch_object(found.api(session), &name).default_backoff());
-    let mut said = String::new();
+    let mut told = Told::default();
     let following = async {
         while let Some(state) = next(&mut states).await? {
             let state = state.filter(|object| object.metadata.uid == uid);
@@ -52,19 +54,56 @@ pub(crate) async fn follow(session: &Session, found: &Found, goal: Goal, timeout
                 }
                 Verdict::NotYet => {}
             }
-            let line =
-                object.map(|object| object.status()).transpose()?.map(|status| line(&status)).unwrap_or_default();
-            if line != said {
-                tell(&format!("  {line}"));
-                said = line;
-            }
+            let Some(object) = object else { continue };
+            let status = object.status()?;
+            let is_of_wish = goal == Goal::Gone || status.observed_generation == object.object.metadata.generation;
+            told.hear(&status, is_of_wish).into_iter().for_each(|line| tell(&format!("  {line}")));
         }
         Err(Failure::failed("the watch ended early"))
     };
-    timeout_at(Instant::now() + timeout, following).await.unwrap_or_else(|_| {
-        let word = if goal == Goal::Installed { "installed" } else { "gone" };
-        Err(Failure::new(Code::TimedOut, format!("{name} is not {word} after {} s", timeout.as_secs())))
-    })
+    let ended = timeout_at(Instant::now() + timeout, following).await;
+    ended.unwrap_or_else(|_| Err(Failure::new(Code::TimedOut, too_late(&name, goal, timeout, &told))))
+}
+
+fn too_late(name: &str, goal: Goal, timeout: Duration, told: &Told) -> String {
+    let word = if goal == Goal::Installed { "installed" } else { "gone" };
+    let last = Some(&told.last).filter(|last| !last.is_empty()).map(|last| format!(": {last}"));
+    format!("{name} is not {word} after {} s{}", timeout.as_secs(), last.unwrap_or_default())
+}
+
+/// What was told on the way.
+#[derive(Default)]
+struct Told {
+    phase: Option<AddonPhase>,
+    /// What all that was told in this phase is about.
+    gists: HashSet<String>,
+    last: String,
+}
+
+impl Told {
+    /// What is new in a status beyond how many pods there are by now. What is not of what is asked for now is no news.
+    fn hear(&mut self, status: &AddonInstallStatus, is_of_wish: bool) -> Option<String> {
+        if !is_of_wish {
+            "Butler has not seen yet what is asked for".clone_into(&mut self.last);
+            return None;
+        }
+        if self.phase != status.phase {
+            (self.phase, self.gists) = (status.phase, HashSet::new());
+        }
+        self.last = line(status);
+        self.gists.insert(gist(&self.last)).then(|| self.last.clone())
+    }
+}
+
+/// What a line is about. How many pods are how far changes all the time.
+fn gist(line: &str) -> String {
+    const NOT_READY: &str = "is not ready: ";
+    let end = line.find(NOT_READY).map(|at| at + NOT_READY.len());
+    let counts = |from: usize| {
+        let is_count = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit()) || rest.starts_with("generation ");
+        line.get(from..).is_some_and(is_count)
+    };
+    end.filter(|end| counts(*end)).and_then(|end| line.get(..end)).unwrap_or(line).to_owned()
 }
 
 fn judge(goal: Goal, addon: Option<(&AddonInstallStatus, Option<i64>)>) -> Verdict {
@@ -87,12 +126,16 @@ fn judge(goal: Goal, addon: Option<(&AddonInstallStatus, Option<i64>)>) -> Verdi
         (Goal::Installed, Some(AddonPhase::Failed)) => {
             Verdict::Hopeless(format!("failed: {}", plain(status.message.as_deref().unwrap_or_default())))
         }
-        (Goal::Installed, _) => held(&[PAUSED]).map_or(Verdict::NotYet, |hold| hopeless("waits", hold)),
+        (Goal::Installed, _) => {
+            // Workers that are on their way are worth waiting for.
+            let no_workers = held(&[NO_WORKERS]).filter(|hold| hold.owner == Some(BlockerOwner::User));
+            held(&[PAUSED, ASLEEP]).or(no_workers).map_or(Verdict::NotYet, |hold| hopeless("waits", hold))
+        }
         (Goal::Gone, _) => {
             let stays = held(&["PlatformAddon"]).map(|hold| hopeless("stays", hold));
             // It goes as soon as somebody has done their part; what was told before it was to go is no reason to stay.
             let is_told = status.phase == Some(AddonPhase::Uninstalling);
-            let waits = held(&["StillNeeded", PAUSED]).filter(|_| is_told);
+            let waits = held(&["StillNeeded", PAUSED, ASLEEP]).filter(|_| is_told);
             let waits = waits.map(|hold| hopeless("is to go, and waits", hold));
             stays.or(waits).unwrap_or(Verdict::NotYet)
         }
@@ -124,6 +167,8 @@ mod tests {
     #[test]
     fn the_newest_wish_is_waited_for() {
         let paused = json!({"reason": "Paused", "message": "it is paused", "owner": "User", "remedy": "resume it"});
+        let asleep = json!({"reason": "Asleep", "message": "c is asleep", "owner": "User", "remedy": "wake it"});
+        let no_workers = |owner: &str| json!({"reason": "NoWorkers", "message": "c has no workers", "owner": owner, "remedy": "scale it"});
         let installed = json!({"type": "Installed", "status": "True"});
         let not_installed = json!({"type": "Installed", "status": "False"});
         for (goal, generation, status, expected) in [
@@ -147,6 +192,30 @@ mod tests {
                 2,
                 json!({"phase": "Installed", "observedGeneration": 1, "conditions": [not_installed], "blockers": [paused]}),
                 Verdict::NotYet,
+            ),
+            (
+                Goal::Installed,
+                1,
+                json!({"phase": "Pending", "observedGeneration": 1, "blockers": [asleep]}),
+                Verdict::Hopeless("waits: c is asleep (wake it)".into()),
+            ),
+            (
+                Goal::Installed,
+                1,
+                json!({"phase": "Installing", "observedGeneration": 1, "blockers": [no_workers("User")]}),
+                Verdict::Hopeless("waits: c has no workers (scale it)".into()),
+            ),
+            (
+                Goal::Installed,
+                1,
+                json!({"phase": "Installing", "observedGeneration": 1, "blockers": [no_workers("Butler")]}),
+                Verdict::NotYet,
+            ),
+            (
+                Goal::Gone,
+                1,
+                json!({"phase": "Uninstalling", "blockers": [asleep]}),
+                Verdict::Hopeless("is to go, and waits: c is asleep (wake it)".into()),
             ),
             // What is paused and was installed before is what is asked for.
             (
@@ -186,5 +255,37 @@ mod tests {
             assert_eq!(judge(goal, Some((&status, Some(generation)))), expected);
         }
         assert_eq!(judge(Goal::Gone, None), Verdict::Reached);
+    }
+
+    #[test]
+    fn the_same_is_told_once_however_many_pods_there_are() {
+        let mut told = Told::default();
+        let not_ready = |what: &str| format!("a workload does not run: {what}");
+        for (phase, message, expected) in [
+            ("Upgrading", "1.0.0 is being changed to 1.4.0".to_owned(), true),
+            ("Upgrading", not_ready("Deployment a/a is not ready: 0 of 2 pods are up to date"), true),
+            ("Upgrading", not_ready("Deployment a/a is not ready: 1 of 2 pods are up to date"), false),
+            ("Upgrading", not_ready("Deployment a/a is not ready: generation 2 is not seen yet, only 1"), false),
+            ("Upgrading", not_ready("Deployment a/b is not ready: 0 of 1 pods are there"), true),
+            ("Upgrading", not_ready("Deployment a/a is not ready: 1 pod is still to go"), false),
+            ("Upgrading", not_ready("Deployment a/a is not ready: pod a-1 cannot be scheduled: no"), true),
+            ("Degraded", not_ready("Deployment a/a is not ready: 1 pod is still to go"), true),
+        ] {
+            let status = serde_json::from_value(json!({"phase": phase, "message": message})).unwrap();
+            let line = format!("{phase}: {message}");
+            assert_eq!((told.hear(&status, true), &told.last), (expected.then(|| line.clone()), &line));
+        }
+        let timeout = Duration::from_secs(5);
+        assert_eq!(
+            too_late("c-l", Goal::Installed, timeout, &told),
+            format!("c-l is not installed after 5 s: {}", told.last)
+        );
+        assert_eq!(too_late("c-l", Goal::Gone, timeout, &Told::default()), "c-l is not gone after 5 s");
+        let status = serde_json::from_value(json!({"phase": "Failed", "message": "of before"})).unwrap();
+        assert_eq!(told.hear(&status, false), None);
+        assert_eq!(
+            too_late("c-l", Goal::Installed, timeout, &told),
+            "c-l is not installed after 5 s: Butler has not seen yet what is asked for"
+        );
     }
 }

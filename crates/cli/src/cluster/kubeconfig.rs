@@ -14,6 +14,7 @@ use super::user_file::{self, Chosen};
 use crate::command::Global;
 use crate::failure::{Code, Failure, Outcome};
 use crate::lookup::{self, Found};
+use crate::output::Format;
 use crate::screen::{print, tell};
 use crate::session::Session;
 
@@ -43,7 +44,7 @@ impl Kubeconfig {
         let found = lookup::find(session, &self.cluster.name).await?;
         let text = read(session, &found, self.viewer).await?;
         if !self.merge {
-            return print(&text);
+            return print(&printed(text, session.format)?);
         }
         let context = context_name(&found, self.viewer);
         let own = renamed(&text, &context)?;
@@ -62,6 +63,17 @@ impl Kubeconfig {
         Ok(())
     }
 }
+
+/// A kubeconfig is YAML, unless JSON is asked for.
+fn printed(text: String, format: Format) -> Outcome<String> {
+    if format != Format::Json {
+        return Ok(text);
+    }
+    let value = kernel::yaml::value(&text).map_err(|_| Failure::failed(MALFORMED))?;
+    Ok(format!("{}\n", serde_json::to_string_pretty(&value)?))
+}
+
+const MALFORMED: &str = "the cluster's kubeconfig is malformed";
 
 /// The text of a cluster's kubeconfig.
 pub(crate) async fn read(session: &Session, found: &Found, viewer: bool) -> Outcome<String> {
@@ -118,7 +130,7 @@ fn context_name(found: &Found, viewer: bool) -> String {
 
 /// The current context of a kubeconfig with its cluster and user, all under one name.
 fn renamed(kubeconfig: &str, name: &str) -> Outcome<Value> {
-    let broken = || Failure::failed("the cluster's kubeconfig is malformed");
+    let broken = || Failure::failed(MALFORMED);
     let value = kernel::yaml::value(kubeconfig).map_err(|_| broken())?;
     let entry = |list: &str, wanted: &Value, field: &str| {
         let entries = value.get(list)?.as_array()?;
@@ -152,6 +164,16 @@ mod tests {
         clusters: [{name: my-cluster, cluster: {server: 'https://10.40.0.201:6443'}}, {name: other, cluster: {}}]
         users: [{name: kubernetes-admin, user: {token: secret}}]
         contexts: [{name: kubernetes-admin@my-cluster, context: {cluster: my-cluster, user: kubernetes-admin, namespace: x}}]";
+
+    #[test]
+    fn a_kubeconfig_is_yaml_unless_json_is_asked_for() {
+        for format in [Format::Table, Format::Yaml] {
+            assert_eq!(printed(TENANT.to_owned(), format).unwrap(), TENANT);
+        }
+        let json: Value = serde_json::from_str(&printed(TENANT.to_owned(), Format::Json).unwrap()).unwrap();
+        assert_eq!(json["current-context"], "kubernetes-admin@my-cluster");
+        assert_eq!(printed("{".to_owned(), Format::Json).unwrap_err().message, MALFORMED);
+    }
 
     #[test]
     fn entries_are_named_after_team_and_cluster() {

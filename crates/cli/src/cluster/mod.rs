@@ -28,11 +28,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
 use crate::command::Global;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
+use crate::lookup;
 use crate::session::Session;
 pub(crate) use destroy::confirm;
 pub(crate) use plan::diff;
 pub(crate) use wait::{Patience, next};
+pub(crate) use why::people;
 
 /// Who wrote what, in the eyes of the API.
 pub(crate) const FIELD_MANAGER: &str = "butlerctl";
@@ -119,6 +121,16 @@ fn sleeps(cluster: &TenantCluster) -> bool {
     let conditions = cluster.status.iter().flat_map(|status| &status.conditions);
     let is_told = |known: &Condition| known.type_ == READY && known.reason.as_deref() == Some(ASLEEP);
     cluster.spec.control_plane.replicas == Some(0) && conditions.into_iter().any(is_told)
+}
+
+/// Fails if nobody answers because the team wants it so.
+pub(crate) fn check_awake(found: &lookup::Found) -> Outcome {
+    let cluster = found.cluster()?;
+    if !sleeps(&cluster) {
+        return Ok(());
+    }
+    let (name, waker) = (&found.name, waker(&cluster));
+    Err(Failure::failed(format!("{name} is asleep: spec.controlPlane.replicas is 0; `{waker}` wakes it")))
 }
 
 /// The command that wakes a cluster.

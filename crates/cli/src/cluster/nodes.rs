@@ -7,7 +7,7 @@ use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject};
 use kube::{Api, ResourceExt};
 
-use super::{Named, age, kubeconfig, sleeps, waker};
+use super::{Named, age, check_awake, kubeconfig};
 use crate::connect::connect_with;
 use crate::failure::{Code, Failure, Outcome};
 use crate::lookup;
@@ -28,13 +28,7 @@ const ROLE: &str = "node-role.kubernetes.io/";
 impl Nodes {
     pub(crate) async fn run(self, session: &Session) -> Outcome {
         let found = lookup::find(session, &self.cluster.name).await?;
-        let cluster = found.cluster()?;
-        if sleeps(&cluster) {
-            let (name, waker) = (&found.name, waker(&cluster));
-            return Err(Failure::failed(format!(
-                "{name} is asleep: spec.controlPlane.replicas is 0; `{waker}` wakes it"
-            )));
-        }
+        check_awake(&found)?;
         // Whoever may only look sees them too; clusters without a kubeconfig for that have the other.
         let kubeconfig = match kubeconfig::read(session, &found, true).await {
             Ok(kubeconfig) => kubeconfig,

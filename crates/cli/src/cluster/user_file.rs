@@ -83,7 +83,8 @@ pub(crate) fn update(path: &Path, change: impl FnOnce(&str) -> Outcome<String>) 
     // A link stays one.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+        let is_usual = std::env::home_dir().is_some_and(|home| home.join(".kube") == folder);
+        make_folder(folder, is_usual)?;
     }
     let _lock = Lock::take(path)?;
     let before = match fs::read_to_string(path) {
@@ -100,6 +101,20 @@ pub(crate) fn update(path: &Path, change: impl FnOnce(&str) -> Outcome<String>) 
         fs::rename(&partial, path)
     };
     write().map_err(failed)
+}
+
+/// Sees to it that the directory of a file is there. One that is not kubectl's usual place is more likely a slip of the pen.
+fn make_folder(folder: &Path, is_usual: bool) -> Outcome {
+    let name = folder.display();
+    if folder.is_dir() {
+        return Ok(());
+    }
+    if !is_usual {
+        let message = format!("there is no directory {name}: make it, or name another file with --into");
+        return Err(Failure::new(Code::NotFound, message));
+    }
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| Failure::failed(format!("{name} cannot be made: {error}")))
 }
 
 /// The hold on a file; it goes when dropped.
@@ -142,6 +157,13 @@ mod tests {
     fn a_file_is_changed_wholly_and_for_its_owner_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/config");
+        let refused = update(&path, |_| Ok(String::new())).unwrap_err();
+        let told = format!("there is no directory {}: ", path.parent().unwrap().display());
+        assert_eq!(
+            (refused.code, refused.message),
+            (Code::NotFound, told + "make it, or name another file with --into")
+        );
+        make_folder(path.parent().unwrap(), true).unwrap();
         let append = |before: &str| Ok(format!("{before}x"));
         update(&path, append).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();

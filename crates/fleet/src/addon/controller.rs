@@ -37,7 +37,7 @@ use super::turns::Turns;
 use super::wanted::Wanted;
 use super::work::{self, Done, Fault, Origin, Told, label};
 use crate::blockers::blocker;
-use crate::cluster::{WAKING, team_name};
+use crate::cluster::{ASLEEP, WAKING, team_name};
 use crate::names;
 use crate::names::MANAGER;
 use crate::time::now;
@@ -52,6 +52,8 @@ const AT_WORK: usize = 32;
 const OF_ONE_TEAM: usize = 8;
 /// Nothing takes longer beyond the patience an addon asks for: a cluster that does not answer must not keep its place.
 const MARGIN: Duration = Duration::from_secs(180);
+/// Pods are listed in milliseconds where somebody answers, and are looked at again soon.
+const PODS_WITHIN: Duration = Duration::from_secs(4);
 /// A removal is not given longer than this, with all hooks of it.
 const UNINSTALL: Duration = Duration::from_secs(780);
 
@@ -145,6 +147,9 @@ impl<K: Addon> Reconcile for AddonController<K> {
                 shared.tell(&object, &observed, &plan).await?;
             }
             shared.start(&object, &observed, &plan);
+            if plan.looks_at_pods {
+                shared.look_at_pods(key, observed.now);
+            }
             return Ok(plan.again.map_or(Next::Rest, Next::After));
         }
         tracing::warn!(%key, "a pass did not settle");
@@ -213,7 +218,10 @@ impl<K: Addon> Shared<K> {
             Need::Definition(name.clone(), if_missing)
         });
         let told = object.told();
-        let waits = |blocker: &butler_api::shared::Blocker| blocker.owner != Some(BlockerOwner::Butler);
+        // Those who sleep are woken all at once.
+        let waits = |blocker: &butler_api::shared::Blocker| {
+            blocker.owner != Some(BlockerOwner::Butler) && blocker.reason != ASLEEP
+        };
         Node {
             name: object.name_any(),
             needs: needs.chain(ask.depends_on.iter().cloned().map(Need::Object)).collect(),
@@ -341,7 +349,7 @@ impl<K: Addon> Shared<K> {
             Some(Step::TakeBack(wanted, why)) => {
                 let digest = wanted.digest(observed.retry.as_deref());
                 let limit = wanted.patience + MARGIN;
-                let running = Running::Ensure(digest.clone());
+                let running = Running::TakeBack(digest.clone(), why.clone());
                 self.spawn(&work.clone(), running, limit, own.take_back(work, object, *wanted, why, digest));
             }
             Some(Step::Uninstall(there)) => {
@@ -378,7 +386,9 @@ impl<K: Addon> Shared<K> {
                 tracing::warn!(key = %current.key, "work on an addon took too long and was given up");
                 let (fault, now) = (work::given_up(limit), now(&own.clock));
                 match what {
-                    Running::Ensure(digest) => own.memory.failed(&current, None, Some(digest), fault, None, now),
+                    Running::Ensure(digest) | Running::TakeBack(digest, _) => {
+                        own.memory.failed(&current, None, Some(digest), fault, None, now)
+                    }
                     Running::Compare | Running::Look => own.memory.incomparable(&current, fault, now),
                     Running::Uninstall => own.memory.failed(&current, None, None, fault, None, now),
                 }
@@ -439,6 +449,17 @@ impl<K: Addon> Shared<K> {
         // Nobody knows any more what that was wanted by.
         let there = there.map(|done| (String::new(), done));
         self.memory.failed(&work, Some(&target), Some(digest), fault, there, now(&self.clock));
+    }
+
+    /// Looks at the pods of workloads that do not run. That leads to another pass.
+    fn look_at_pods(self: &Arc<Self>, key: &Key, now: jiff::Timestamp) {
+        let Some((target, followed)) = self.memory.look_at_pods(key, now) else { return };
+        let (own, key) = (Arc::clone(self), key.clone());
+        tokio::spawn(async move {
+            if tokio::time::timeout(PODS_WITHIN, target.eyes.look_at_pods(&followed)).await.is_ok() {
+                own.queue.add(key);
+            }
+        });
     }
 
     /// How a cluster is reached now.

@@ -9,20 +9,24 @@ use std::time::Duration;
 use helm::action::MANAGER;
 use helm::health::{Health, health};
 use helm::release::{SELECTOR, Status, labelled, operator};
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{Pod, Secret};
+use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, PartialObjectMeta};
 use kube::discovery::{Scope, oneshot};
-use kube::{Client, Resource, ResourceExt};
+use kube::{Api, Client, Resource, ResourceExt};
 use parking_lot::Mutex;
 use runtime::{Key, Watched, Watches};
 use tokio::sync::watch;
 
 use super::observed::{Revision, Sight};
 use super::placement::Placement;
+use super::pods;
 use crate::names;
 
 /// Listing the few objects of addons takes milliseconds where somebody answers.
 const KNOWN_WITHIN: Duration = Duration::from_secs(10);
+/// One pod of a workload stands for all: more are not asked for.
+const PODS: u32 = 100;
 /// Kinds that are there or not: nothing in their status says that they do not work. Of these only the metadata is kept.
 const INERT: &[&str] = &[
     "ClusterRole",
@@ -89,6 +93,8 @@ enum Seeing {
 pub(crate) struct Followed {
     release: Placement,
     placed: Vec<Placed>,
+    /// What keeps the pods of workloads that do not run, by their place among the objects.
+    pods: Mutex<HashMap<usize, String>>,
 }
 
 /// Where an object of an addon is, and who looks at it.
@@ -145,7 +151,7 @@ impl Eyes {
         };
         // Whatever is not known in time is not seen yet, and told once it is.
         let _ = tokio::time::timeout(KNOWN_WITHIN, synced).await;
-        Ok(Followed { release, placed })
+        Ok(Followed { release, placed, pods: Mutex::default() })
     }
 
     /// The newest revision of a release.
@@ -167,8 +173,8 @@ impl Eyes {
             return Sight::None;
         }
         let mut state = DefaultHasher::new();
-        let mut unhealthy = Vec::new();
-        for Placed { eye, key } in &followed.placed {
+        let (mut stuck, mut unhealthy) = (Vec::new(), Vec::new());
+        for (index, Placed { eye, key }) in followed.placed.iter().enumerate() {
             if !eye.is_synced() {
                 return Sight::None;
             }
@@ -183,9 +189,31 @@ impl Eyes {
                 }
             };
             mark.hash(&mut state);
-            unhealthy.extend(trouble.map(|trouble| format!("{} {} {trouble}", eye.kind, place(key))));
+            let told = |trouble: &str| format!("{} {} {trouble}", eye.kind, place(key));
+            // Why its pods do not run says more than how many do not.
+            match (trouble, followed.pods.lock().get(&index)) {
+                (Some(_), Some(why)) => stuck.push(told(&format!("is not ready: {why}"))),
+                (Some(trouble), None) => unhealthy.push(told(&trouble)),
+                (None, _) => {}
+            }
         }
+        let unhealthy = stuck.into_iter().chain(unhealthy).collect();
         Sight::Seen { state: state.finish(), unhealthy, release: self.newest(&followed.release) }
+    }
+
+    /// Looks at the pods of workloads that do not run, for what these do not say of themselves. What cannot be read is not
+    /// known.
+    pub(crate) async fn look_at_pods(&self, followed: &Followed) {
+        let mut found = HashMap::new();
+        for (index, Placed { eye, key }) in followed.placed.iter().enumerate() {
+            let Seeing::Whole(watched) = &eye.seeing else { continue };
+            let Some(object) = watched.get(key).filter(|object| eye.trouble(Some(object)).is_some()) else { continue };
+            let Some(selector) = pods::selector(&object) else { continue };
+            let pods: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
+            let listed = pods.list(&ListParams::default().labels_from(&selector).limit(PODS)).await;
+            found.extend(listed.ok().and_then(|pods| pods::worst(&pods.items)).map(|why| (index, why)));
+        }
+        *followed.pods.lock() = found;
     }
 
     async fn eye(&self, type_: &Type) -> Result<Arc<Eye>, kube::Error> {

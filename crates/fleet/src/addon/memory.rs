@@ -71,6 +71,14 @@ impl Memory {
         (progress.clone(), sight)
     }
 
+    /// Who looks at the objects of an addon, to look at their pods too from now on.
+    pub(crate) fn look_at_pods(&self, key: &Key, now: Timestamp) -> Option<(Arc<Target>, Arc<Followed>)> {
+        let mut addons = self.addons.lock();
+        let known = addons.get_mut(key)?;
+        known.progress.pods_seen = Some(now);
+        known.watched.clone()
+    }
+
     /// Work has begun.
     pub(crate) fn begin(&self, work: &Work, running: Running, task: AbortHandle) {
         let mut addons = self.addons.lock();
@@ -83,7 +91,8 @@ impl Memory {
     pub(crate) fn stop(&self, key: &Key) {
         if let Some(known) = self.addons.lock().get_mut(key) {
             // What was begun is not what was there, whatever is wanted next.
-            if known.progress.running.take().is_some_and(|running| matches!(running, Running::Ensure(_))) {
+            let changes = |running: Running| matches!(running, Running::Ensure(_) | Running::TakeBack(..));
+            if known.progress.running.take().is_some_and(changes) {
                 known.progress.installed = None;
             }
             known.task.take().inspect(|(_, task)| task.abort());

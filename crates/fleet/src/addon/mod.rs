@@ -24,6 +24,7 @@ mod news;
 mod observed;
 mod placement;
 mod plan;
+mod pods;
 mod report;
 mod target;
 mod turns;

@@ -1,9 +1,11 @@
 //! What people are told when an addon changes.
 
 use butler_api::butler::addon_install::{AddonInstallStatus, AddonPhase};
+use butler_api::shared::ConditionStatus;
 use runtime::events::News;
 
 use super::plan::NO_WORKERS;
+use super::report::{HEALTHY, installed_words};
 use crate::names::MANAGER;
 
 /// What is new in `after`.
@@ -18,7 +20,15 @@ pub(super) fn news(before: &AddonInstallStatus, after: &AddonInstallStatus) -> V
             Some(AddonPhase::Installed) => Some("Installed"),
             _ => None,
         };
-        all.extend(reason.map(|reason| News::normal(MANAGER, reason, message.clone())));
+        // What stands in the way of something else is no part of what has come about.
+        let told = match after.phase {
+            Some(AddonPhase::Installed) => {
+                let version = after.installed_version.as_deref().unwrap_or_default();
+                installed_words(version, holds(after, HEALTHY))
+            }
+            _ => message.clone(),
+        };
+        all.extend(reason.map(|reason| News::normal(MANAGER, reason, told)));
         let trouble = match after.phase {
             Some(AddonPhase::Failed) => Some("Failed"),
             Some(AddonPhase::Degraded) => Some("Degraded"),
@@ -37,4 +47,41 @@ pub(super) fn news(before: &AddonInstallStatus, after: &AddonInstallStatus) -> V
         all.push(News::normal(MANAGER, "Repaired", "objects that were changed or deleted are as they should be again"));
     }
     all
+}
+
+fn holds(status: &AddonInstallStatus, aspect: &str) -> bool {
+    status.conditions.iter().any(|known| known.type_ == aspect && known.status == ConditionStatus::True)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_is_installed_is_told_without_what_stands_in_the_way_of_something_else() {
+        let status = |phase: &str, healthy: &str, blockers: Value| -> AddonInstallStatus {
+            serde_json::from_value(json!({
+                "phase": phase, "installedVersion": "1.0.0", "message": "cannot read Deployment a",
+                "conditions": [{"type": "Healthy", "status": healthy}], "blockers": blockers,
+            }))
+            .unwrap()
+        };
+        let error = json!([{"reason": "Forbidden", "message": "cannot read Deployment a"}]);
+        let idle = json!([{"reason": "NoWorkers", "message": "c has no workers for it to run on"}]);
+        let before = status("Installing", "False", json!([]));
+        for (after, expected) in [
+            (status("Installed", "True", error), vec!["Installed: 1.0.0 is installed, and its workloads run"]),
+            (
+                status("Installed", "False", idle),
+                vec!["Installed: 1.0.0 is installed", "NoWorkers: c has no workers for it to run on"],
+            ),
+            (status("Failed", "False", json!([])), vec!["Failed: cannot read Deployment a"]),
+        ] {
+            let told: Vec<String> =
+                news(&before, &after).into_iter().map(|one| format!("{}: {}", one.reason, one.message)).collect();
+            assert_eq!(told, expected);
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! What a pass over an addon knows.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -102,6 +103,8 @@ pub struct Progress {
     pub mending: Mending,
     /// Why nobody could compare since.
     pub incomparable: Option<Trouble>,
+    /// When the pods of workloads that do not run were last looked at.
+    pub pods_seen: Option<Timestamp>,
     /// Since when nobody looks at its objects; nothing while somebody does.
     pub unseen_since: Option<Timestamp>,
 }
@@ -111,6 +114,8 @@ pub struct Progress {
 pub enum Running {
     /// Bringing about what has this digest.
     Ensure(String),
+    /// Going back from what has this digest, because of this.
+    TakeBack(String, String),
     /// Comparing with what is on the cluster, and putting it right.
     Compare,
     /// Looking at what is on the cluster.
@@ -166,21 +171,33 @@ pub struct Mending {
     pub times: u32,
     /// When last.
     pub last: Option<Timestamp>,
-    /// What it was last.
-    pub objects: Vec<String>,
+    /// How often each of them.
+    pub objects: BTreeMap<String, u32>,
 }
 
 impl Mending {
     /// So often nobody changes things by mistake.
-    const FIGHT: u32 = 3;
+    pub(crate) const FIGHT: u32 = 3;
     /// After this long without a change whoever it was has stopped.
     const CALM: Duration = Duration::from_secs(900);
     const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
     /// Something was put right.
     pub(crate) fn note(&mut self, objects: Vec<String>, now: Timestamp) {
-        let times = if self.calm_in(now).is_zero() { 0 } else { self.times };
-        *self = Self { times: times + 1, last: Some(now), objects };
+        if self.calm_in(now).is_zero() {
+            *self = Self::default();
+        }
+        (self.times, self.last) = (self.times + 1, Some(now));
+        for object in objects {
+            *self.objects.entry(object).or_default() += 1;
+        }
+    }
+
+    /// What was put right, the most often first.
+    pub(crate) fn by_times(&self) -> Vec<(&str, u32)> {
+        let mut all: Vec<(&str, u32)> = self.objects.iter().map(|(object, times)| (object.as_str(), *times)).collect();
+        all.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        all
     }
 
     /// How long to leave things as they are: longer with every time.

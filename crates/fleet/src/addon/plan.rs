@@ -34,6 +34,11 @@ const LONGEST_RETRY: Duration = Duration::from_secs(300);
 /// A rollout or a restart is no trouble yet.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// So often the pods of workloads that should come to run are looked at: most run by themselves before.
+const PODS_OFTEN: Duration = Duration::from_secs(5);
+/// And so often those of workloads that had their time.
+const PODS_SELDOM: Duration = Duration::from_secs(30);
+
 /// For so long what was told last holds although nobody has looked.
 const UNSEEN: Duration = Duration::from_secs(60);
 
@@ -83,6 +88,8 @@ pub struct Plan {
     pub is_installed: bool,
     /// Whether its workloads run; nothing when nobody can say.
     pub is_healthy: Option<bool>,
+    /// Whether to look at the pods of workloads that do not run.
+    pub looks_at_pods: bool,
     /// What was told last holds until the cluster was looked at: this process has only begun to.
     pub is_unseen: bool,
 }
@@ -131,8 +138,13 @@ pub fn plan(observed: &Observed) -> Plan {
         return plan;
     }
     match &observed.progress.running {
-        Some(Running::Ensure(running)) if *running != digest => {
+        Some(Running::Ensure(running) | Running::TakeBack(running, _)) if *running != digest => {
             plan.step = Some(Step::Stop);
+            return plan;
+        }
+        Some(Running::TakeBack(_, why)) => {
+            plan.phase = Some(AddonPhase::Upgrading);
+            plan.blockers.push(going_back(observed, why));
             return plan;
         }
         Some(Running::Ensure(_)) => {
@@ -208,8 +220,14 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
     };
     let idle = idle(observed, unhealthy);
     let left = time_to_run(observed, installed.at, wanted.patience);
+    // What is seen of a cluster that has stopped answering may be long gone.
+    let is_measured = observed.has_run() || !observed.progress.incomparable.as_ref().is_some_and(is_silence);
     plan.phase = Some(match (unhealthy.is_empty(), left.is_zero()) {
-        (true, _) => AddonPhase::Installed,
+        (true, _) if is_measured => AddonPhase::Installed,
+        (true, _) => {
+            plan.is_healthy = None;
+            on_its_way(observed)
+        }
         // It is on its way for as long as there is nothing it could run on, unless it was there before.
         _ if idle.is_some() => match observed.before.phase {
             Some(AddonPhase::Upgrading) => AddonPhase::Upgrading,
@@ -221,9 +239,15 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
         (false, false) => on_its_way(observed),
     });
     if let Some(first) = unhealthy.first() {
-        let message = format!("a workload does not run: {first}");
+        let is_coming = matches!(plan.phase, Some(AddonPhase::Installing | AddonPhase::Upgrading));
+        let version = Some(&wanted.version).filter(|version| is_coming && !version.is_empty());
+        let whose = version.map(|version| format!(" of {version}")).unwrap_or_default();
+        let message = format!("a workload{whose} does not run: {first}");
         let more = unhealthy[1..].to_vec();
         plan.again = Some(left).filter(|left| !left.is_zero());
+        if idle.is_none() {
+            look_at_pods(observed, &mut plan);
+        }
         plan.blockers.push(if let Some(idle) = idle {
             idle
         } else if plan.phase == Some(AddonPhase::Degraded) {
@@ -244,6 +268,7 @@ fn settled(observed: &Observed, mut plan: Plan, installed: &Installed, wanted: W
             let first = unhealthy.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
             let why = format!("{first}, and that for {} s", wanted.patience.as_secs());
             plan.phase = Some(AddonPhase::Upgrading);
+            plan.blockers = vec![going_back(observed, &why)];
             plan.step = Some(match observed.progress.running {
                 Some(_) => Step::Stop,
                 None => Step::TakeBack(Box::new(wanted), why),
@@ -274,6 +299,23 @@ fn time_to_run(observed: &Observed, applied: Timestamp, patience: Duration) -> D
         Some(AddonPhase::Installed) => GRACE.saturating_sub(unhealthy_for(observed)),
         _ => patience.saturating_sub(waited),
     }
+}
+
+/// Whether it is time to look at the pods of workloads that do not run, and when it is again.
+fn look_at_pods(observed: &Observed, plan: &mut Plan) {
+    let every = if plan.phase == Some(AddonPhase::Degraded) { PODS_SELDOM } else { PODS_OFTEN };
+    let is_told = observed.before.blockers.iter().any(|told| told.reason == UNREADY);
+    let begun = if is_told { unready_since(observed) } else { observed.now };
+    let since = observed.progress.pods_seen.map_or(begun, |seen| seen.max(begun));
+    let left = every.saturating_sub(observed.now.duration_since(since).unsigned_abs());
+    plan.looks_at_pods = left.is_zero();
+    look_again(plan, if left.is_zero() { every } else { left });
+}
+
+/// What an upgrade that is being taken back is told of as.
+fn going_back(observed: &Observed, why: &str) -> Blocker {
+    let to = observed.before.installed_version.as_deref().unwrap_or("what was there before");
+    waiting(UNREADY, format!("{why}; going back to {to}"), Vec::new())
 }
 
 /// What was told of as installed is so for all anybody knows. That it runs is believed only for a while.
@@ -351,9 +393,11 @@ fn leaving(observed: &Observed) -> Plan {
         None => {}
     }
     if !observed.ground.answers {
-        plan.blockers.push(match observed.ground.is_waking {
-            true => waiting(WAKING, format!("{} is being woken to remove it", observed.ground.title), Vec::new()),
-            false => unreachable(observed),
+        let Ground { title, is_waking, sleeps, is_leaving, .. } = &observed.ground;
+        plan.blockers.push(match (is_waking, *sleeps && !is_leaving) {
+            (true, _) => waiting(WAKING, format!("{title} is being woken to remove it"), Vec::new()),
+            (false, true) => asleep(observed),
+            (false, false) => unreachable(observed),
         });
         return plan;
     }
@@ -449,7 +493,7 @@ fn ground(observed: &Observed) -> Option<Blocker> {
         return Some(blocker("AddonDenied", denied.clone(), BlockerOwner::PlatformAdmin, remedy));
     }
     if !observed.ground.answers && observed.ground.sleeps {
-        return Some(waiting(ASLEEP, format!("{title} is asleep"), Vec::new()));
+        return Some(asleep(observed));
     }
     if !observed.ground.answers {
         return Some(waiting("ClusterNotReady", format!("the API of {title} does not answer yet"), Vec::new()));
@@ -488,6 +532,14 @@ fn moved(recorded: &Placement, wanted: &Placement) -> Blocker {
         BlockerOwner::User,
         "ask for the old name and namespace, or delete this addon and make another",
     )
+}
+
+fn asleep(observed: &Observed) -> Blocker {
+    let (Ground { title, .. }, team) = (&observed.ground, &observed.key.namespace);
+    let spec = r#"{"spec":{"controlPlane":{"replicas":1}}}"#;
+    let waker = format!("kubectl -n {team} patch tenantcluster {title} --type merge -p '{spec}'");
+    let message = format!("{title} is asleep: spec.controlPlane.replicas is 0");
+    blocker(ASLEEP, message, BlockerOwner::User, format!("`{waker}` wakes it"))
 }
 
 fn unreachable(observed: &Observed) -> Blocker {

@@ -142,6 +142,20 @@ fn an_addon_begins_when_everything_is_there() {
 }
 
 #[test]
+fn what_sleeps_says_how_it_is_woken() {
+    let mut observed = observed(json!({"phase": "Installed", "helmRelease": {"name": "l", "namespace": "l"}}));
+    (observed.ground.answers, observed.ground.sleeps, observed.is_clusters_own) = (false, true, false);
+    for is_leaving in [false, true] {
+        observed.is_leaving = is_leaving;
+        let told = plan(&observed).blockers.remove(0);
+        assert_eq!(told.message, "c is asleep: spec.controlPlane.replicas is 0");
+        let waker =
+            r#"`kubectl -n team-a patch tenantcluster c --type merge -p '{"spec":{"controlPlane":{"replicas":1}}}'`"#;
+        assert_eq!((told.remedy, told.owner), (Some(format!("{waker} wakes it")), Some(BlockerOwner::User)));
+    }
+}
+
+#[test]
 fn work_that_runs_is_left_alone_unless_something_else_is_wanted() {
     let mut observed = observed(json!({"phase": "Installing"}));
     let digest = plan(&observed).wanted.unwrap().digest(None);
@@ -258,6 +272,31 @@ fn an_upgrade_that_never_runs_is_taken_back() {
 }
 
 #[test]
+fn pods_of_what_does_not_run_are_looked_at_again_and_again() {
+    let since = |second: i64| json!([{"reason": "WorkloadNotReady", "message": "no", "since": at(second).to_string()}]);
+    for (phase, blockers, seen_at, unhealthy, expected) in [
+        ("Installing", json!([]), None, true, (false, Some(5))),
+        ("Installing", since(997), None, true, (false, Some(2))),
+        ("Installing", since(995), None, true, (true, Some(5))),
+        ("Installing", since(900), Some(998), true, (false, Some(3))),
+        ("Installing", since(900), Some(990), true, (true, Some(5))),
+        ("Installing", since(999), Some(900), true, (false, Some(4))),
+        ("Degraded", since(900), Some(990), true, (false, Some(20))),
+        ("Installing", since(900), Some(990), false, (false, None)),
+    ] {
+        let before = json!({"phase": phase, "helmRelease": {"name": "l"}, "blockers": blockers});
+        let mut observed = installed(before, seen(1, if unhealthy { &["Deployment a"] } else { &[] }));
+        observed.progress.pods_seen = seen_at.map(at);
+        let plan = plan(&observed);
+        let found = (plan.looks_at_pods, plan.again.map(|again| again.as_secs()));
+        assert_eq!(found, expected, "{phase} {blockers} {seen_at:?}");
+    }
+    let mut idle = installed(json!({"phase": "Installing", "blockers": since(900)}), seen(1, &["Deployment a"]));
+    idle.ground.workers = Some((0, 0));
+    assert!(!plan(&idle).looks_at_pods);
+}
+
+#[test]
 fn nobody_knows_the_health_of_what_does_not_answer() {
     let healthy = |observed: &Observed| {
         let status = report(observed, &plan(observed));
@@ -269,6 +308,9 @@ fn nobody_knows_the_health_of_what_does_not_answer() {
     observed.ground.answers = false;
     let unknown = (AddonPhase::Installed, ConditionStatus::Unknown, "ClusterUnreachable".to_owned());
     assert_eq!(healthy(&observed), unknown);
+    let status = report(&observed, &plan(&observed));
+    let undisturbed = status.conditions.iter().find(|known| known.type_ == "Undisturbed").unwrap();
+    assert_eq!(undisturbed.status, ConditionStatus::Unknown);
     observed.is_leaving = true;
     assert_eq!(healthy(&observed).1, ConditionStatus::Unknown);
 }
@@ -279,7 +321,8 @@ fn drift_is_looked_for_when_something_changed_and_not_too_often() {
     let compared = |state, differing: &[&str]| {
         Some(Compared { state, differing: differing.iter().map(|one| (*one).to_owned()).collect() })
     };
-    let mended = |times, second| Mending { times, last: Some(at(second)), objects: vec!["Service x".into()] };
+    let mended =
+        |times, second| Mending { times, last: Some(at(second)), objects: [("Service x".into(), times)].into() };
     let never = Mending::default();
     for (policy, compared, mending, expected) in [
         (DriftPolicy::Repair, None, never.clone(), "Installed repair"),
@@ -302,6 +345,29 @@ fn drift_is_looked_for_when_something_changed_and_not_too_often() {
         let status = report(&observed, &plan(&observed));
         let undisturbed = status.conditions.iter().find(|known| known.type_ == "Undisturbed").unwrap();
         assert_eq!(undisturbed.status == ConditionStatus::False, disturbances > 0, "{undisturbed:?}");
+    }
+}
+
+#[test]
+fn what_is_changed_again_and_again_is_counted_by_itself() {
+    for (repairs, message, evidence) in [
+        (
+            &[&["Deployment a"][..], &["Deployment a"], &["Deployment a"], &["ConfigMap b"]][..],
+            "somebody else keeps changing Deployment a: it was put right 3 times",
+            &["ConfigMap b: once"][..],
+        ),
+        (
+            &[&["Deployment a"], &["ConfigMap b", "Deployment a"], &["Service c"]],
+            "somebody else keeps changing its objects: they were put right 3 times",
+            &["Deployment a: 2 times", "ConfigMap b: once", "Service c: once"],
+        ),
+    ] {
+        let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), seen(7, &[]));
+        for objects in repairs {
+            observed.progress.mending.note(objects.iter().map(|&one| one.to_owned()).collect(), at(999));
+        }
+        let told = plan(&observed).blockers.remove(0);
+        assert_eq!((told.message.as_str(), told.evidence), (message, evidence.iter().map(|&e| e.to_owned()).collect()));
     }
 }
 
@@ -346,7 +412,8 @@ fn what_others_do_with_helm_is_seen() {
     ] {
         let sight = Sight::Seen { state: 7, unhealthy: Vec::new(), release };
         let mut observed = installed(json!({"phase": "Installed", "helmRelease": {"name": "l"}}), sight);
-        observed.progress.mending = Mending { times: 3, last: Some(at(999)), objects: vec!["the Helm release".into()] };
+        let objects = [("the Helm release".into(), 3)].into();
+        observed.progress.mending = Mending { times: 3, last: Some(at(999)), objects };
         assert_eq!(told(&observed), "Installed nothing Contested");
         assert_eq!(plan(&observed).again, Some(Duration::from_secs(7)));
         observed.now = at(1007);
@@ -454,6 +521,19 @@ fn what_cannot_be_compared_is_not_taken_for_clean() {
         observed.progress.incomparable = Some(trouble("HookFailed", 1, false, second));
         assert_eq!(told(&observed), expected);
         assert_eq!(plan(&observed).again, again.map(Duration::from_secs));
+        let told = &plan(&observed).blockers[0].message;
+        assert_eq!(told, "its objects could not be compared with what was applied: no");
+    }
+    // What is seen of a cluster that has stopped answering is no proof that it has come to run.
+    for (phase, reason, expected) in [
+        ("Installing", "Unreachable", "Installing nothing Unreachable"),
+        ("Upgrading", "ClusterUnreachable", "Upgrading nothing ClusterUnreachable"),
+        ("Installed", "Unreachable", "Installed nothing Unreachable"),
+        ("Installing", "Forbidden", "Installed nothing Forbidden"),
+    ] {
+        let mut observed = installed(json!({"phase": phase, "helmRelease": {"name": "l"}}), seen(7, &[]));
+        observed.progress.incomparable = Some(trouble(reason, 1, false, 999));
+        assert_eq!(told(&observed), expected);
     }
 }
 
@@ -516,6 +596,12 @@ fn an_addon_goes_in_its_turn() {
         (&there, |o| o.progress.running = Some(Running::Ensure(String::new())), "Uninstalling stop"),
         (&there, |o| o.ground.exists = false, "Uninstalling release"),
         (&there, |o| o.ground.answers = false, "Uninstalling nothing ClusterUnreachable"),
+        (&there, |o| (o.ground.answers, o.ground.sleeps) = (false, true), "Uninstalling nothing Asleep"),
+        (
+            &there,
+            |o| (o.ground.answers, o.ground.sleeps, o.ground.is_leaving) = (false, true, true),
+            "Uninstalling nothing ClusterUnreachable",
+        ),
         (
             &there,
             |o| (o.ground.answers, o.ground.is_leaving, o.ground.is_waking) = (false, true, true),

@@ -21,6 +21,7 @@ pub const INSTALLED: &str = "Installed";
 pub(super) const HEALTHY: &str = "Healthy";
 /// Condition: nobody else changes what was applied.
 const UNDISTURBED: &str = "Undisturbed";
+const UNANSWERED: &str = "the cluster's API does not answer";
 
 /// The status.
 pub fn report(observed: &Observed, plan: &Plan) -> AddonInstallStatus {
@@ -33,12 +34,13 @@ pub fn report(observed: &Observed, plan: &Plan) -> AddonInstallStatus {
     let begun = || plan.wanted.as_ref().filter(|_| tries).map(|wanted| wanted.placement.begun());
     let release = installed.map(|installed| installed.release.clone()).or_else(|| before.helm_release.clone());
     let release = release.or_else(begun).filter(|_| !observed.progress.is_removed);
-    let message = message(phase, plan, release.as_ref());
+    let installed_version = installed_version(observed, plan, phase, release.as_ref());
+    let message = message(phase, plan, installed_version.as_deref());
     let failures = observed.progress.trouble.as_ref().map(|trouble| trouble.failures);
     AddonInstallStatus {
         phase: Some(phase),
         observed_generation: observed.generation,
-        installed_version: release.as_ref().and_then(|release| release.version.clone()),
+        installed_version,
         last_attempted_version: attempted.or_else(|| before.last_attempted_version.clone()),
         values_digest: installed.map(|installed| installed.digest.clone()).or_else(|| before.values_digest.clone()),
         message: Some(message.clone()),
@@ -59,16 +61,31 @@ pub fn report(observed: &Observed, plan: &Plan) -> AddonInstallStatus {
     }
 }
 
-fn message(phase: AddonPhase, plan: &Plan, release: Option<&HelmRelease>) -> String {
+/// The version whose workloads ran last. One that is on its way is not installed before it runs, or had its time to.
+fn installed_version(
+    observed: &Observed,
+    plan: &Plan,
+    phase: AddonPhase,
+    release: Option<&HelmRelease>,
+) -> Option<String> {
+    let release = release?;
+    let runs = plan.is_healthy == Some(true) && observed.progress.installed.is_some();
+    match runs || matches!(phase, AddonPhase::Installed | AddonPhase::Degraded) {
+        true => release.version.clone(),
+        false => observed.before.installed_version.clone(),
+    }
+}
+
+fn message(phase: AddonPhase, plan: &Plan, version: Option<&str>) -> String {
     if let Some(first) = plan.blockers.first() {
         return first.message.clone();
     }
-    let version = release.and_then(|release| release.version.clone()).unwrap_or_default();
+    let version = version.unwrap_or_default();
     // A chart that no version is asked of comes in its newest.
     let wanted = plan.wanted.as_ref().map(|wanted| wanted.version.clone()).filter(|wanted| !wanted.is_empty());
     let wanted = wanted.unwrap_or_else(|| "the newest version".to_owned());
     match phase {
-        AddonPhase::Installed => format!("{version} is installed, and its workloads run"),
+        AddonPhase::Installed => installed_words(version, true),
         AddonPhase::Installing => format!("{wanted} is being installed"),
         AddonPhase::Upgrading if version != wanted => format!("{version} is being changed to {wanted}"),
         AddonPhase::Upgrading => format!("{version} gets other values"),
@@ -78,6 +95,11 @@ fn message(phase: AddonPhase, plan: &Plan, release: Option<&HelmRelease>) -> Str
         AddonPhase::Failed if !version.is_empty() => "it could not be upgraded".to_owned(),
         AddonPhase::Failed => "it could not be installed".to_owned(),
     }
+}
+
+/// What is told of what is installed, whatever else there is to say of it.
+pub(super) fn installed_words(version: &str, runs: bool) -> String {
+    format!("{version} is installed{}", if runs { ", and its workloads run" } else { "" })
 }
 
 fn drift(observed: &Observed) -> Option<DriftStatus> {
@@ -106,7 +128,7 @@ fn verdicts(observed: &Observed, plan: &Plan, phase: AddonPhase, otherwise: &str
             let (reason, message) = because(aspect, bad);
             Verdict::fails(aspect, reason, message)
         }
-        None if !answers => Verdict::unknown(aspect, "ClusterUnreachable", "the cluster's API does not answer"),
+        None if !answers => Verdict::unknown(aspect, "ClusterUnreachable", UNANSWERED),
         None => Verdict::unknown(aspect, "Unknown", "nobody can say yet"),
     };
     let is_ready = phase == AddonPhase::Installed && plan.is_installed && plan.is_healthy == Some(true);
@@ -132,8 +154,10 @@ fn undisturbed(observed: &Observed, plan: &Plan) -> Verdict {
     }
     // Nothing is compared meanwhile.
     let hindrance = observed.progress.incomparable.as_ref().map(|trouble| &trouble.obstacle.blocker);
+    let answers = observed.ground.exists && observed.ground.answers;
     match told(&[BUSY, INTERRUPTED, PAUSED]).or(hindrance) {
         Some(Blocker { reason, message, .. }) => Verdict::unknown(UNDISTURBED, reason.clone(), message.clone()),
+        None if !answers => Verdict::unknown(UNDISTURBED, "ClusterUnreachable", UNANSWERED),
         None if plan.wanted.as_ref().is_some_and(|wanted| wanted.drift == DriftPolicy::Ignore) => {
             Verdict::unknown(UNDISTURBED, "Ignored", "the drift policy is Ignore: nobody looks")
         }
@@ -141,5 +165,60 @@ fn undisturbed(observed: &Observed, plan: &Plan) -> Verdict {
             Verdict::unknown(UNDISTURBED, "Unknown", "nobody can say yet")
         }
         None => Verdict::holds(UNDISTURBED, "AsWanted", "its objects are what was applied"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::addon::observed::{Running, Trouble};
+    use crate::addon::plan::plan;
+    use crate::addon::plan::tests::{at, installed, seen, trouble};
+
+    #[test]
+    fn a_version_is_installed_once_it_runs() {
+        let told = |observed: &Observed| {
+            let status = report(observed, &plan(observed));
+            (status.phase.unwrap(), status.installed_version, status.message.unwrap())
+        };
+        let there = |before: Value, version: &str, unhealthy: &[&str]| {
+            let mut observed = installed(before, seen(1, unhealthy));
+            observed.progress.installed.as_mut().unwrap().release.version = Some(version.into());
+            observed
+        };
+        let old = || Some("0.9.0".to_owned());
+        let upgrading = json!({"phase": "Upgrading", "helmRelease": {"name": "l"}, "installedVersion": "0.9.0"});
+        let not_ready = "a workload of 1.0.0 does not run: Deployment a is not ready".to_owned();
+        let unhealthy: &[&str] = &["Deployment a is not ready"];
+        let mut upgrade = there(upgrading.clone(), "1.0.0", unhealthy);
+        assert_eq!(told(&upgrade), (AddonPhase::Upgrading, old(), not_ready.clone()));
+        upgrade.sight = seen(1, &[]);
+        let runs = "1.0.0 is installed, and its workloads run".to_owned();
+        assert_eq!(told(&upgrade), (AddonPhase::Installed, Some("1.0.0".into()), runs));
+        // Before anything is applied.
+        let mut begun = there(upgrading.clone(), "0.9.0", &[]);
+        begun.progress.installed.as_mut().unwrap().digest = "of before".into();
+        assert_eq!(told(&begun), (AddonPhase::Upgrading, old(), "0.9.0 is being changed to 1.0.0".into()));
+        // While it is taken back, and after.
+        let mut back = there(upgrading.clone(), "1.0.0", unhealthy);
+        let digest = back.progress.installed.as_ref().unwrap().digest.clone();
+        back.progress.running = Some(Running::TakeBack(digest.clone(), "Deployment a is not ready".into()));
+        let going = "Deployment a is not ready; going back to 0.9.0".to_owned();
+        assert_eq!(told(&back), (AddonPhase::Upgrading, old(), going));
+        back.ask.version = Some("2.0.0".into());
+        assert_eq!(plan(&back).step, Some(Step::Stop));
+        let mut taken_back = there(upgrading, "0.9.0", unhealthy);
+        taken_back.progress.installed.as_mut().unwrap().digest = String::new();
+        taken_back.progress.trouble =
+            Some(Trouble { digest: Some(digest), ..trouble("WorkloadNotReady", 1, true, 999) });
+        assert_eq!(told(&taken_back), (AddonPhase::Failed, old(), "no".into()));
+        // What never ran is not installed, until it has had its time.
+        let mut first = there(json!({"phase": "Installing", "helmRelease": {"name": "l"}}), "1.0.0", unhealthy);
+        assert_eq!(told(&first), (AddonPhase::Installing, None, not_ready));
+        first.now = at(900 + 601);
+        let degraded = "a workload does not run: Deployment a is not ready".to_owned();
+        assert_eq!(told(&first), (AddonPhase::Degraded, Some("1.0.0".into()), degraded));
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use butler_api::butler::addon_definition::{DriftPolicy, ManifestSource};
 use butler_api::butler::addon_install::{AddonInstallStatus, HelmRelease};
 use butler_api::shared::BlockerOwner;
-use helm::action::{ActionError, Actions, Options};
+use helm::action::{ActionError, Actions, Options, went_back};
 use helm::chart::Chart;
 use helm::release::{Release, Status};
 use helm::render::RenderError;
@@ -108,9 +108,9 @@ pub(crate) async fn take_back(
     label: &str,
     why: &str,
 ) -> Result<(Done, Fault), Fault> {
-    let options = options(wanted, label, false);
+    let options = Options { failed_because: Some(why.to_owned()), ..options(wanted, label, false) };
     let back = target.actions.rollback(&wanted.placement.release, None, &options).await?;
-    let message = format!("{why}; went back to what was there before, as revision {}", back.revision);
+    let message = format!("{why}; {}", went_back(back.revision));
     let else_keep = words(", and look at its pods; spec.onUpgradeFailure Keep leaves it there");
     let remedy = vec![words("correct "), Part::Values, words(" or "), Part::Version, else_keep];
     Ok((look(target, &back).await?, users("WorkloadNotReady", message, remedy)))

@@ -166,7 +166,7 @@ async fn an_upgrade_that_fails_is_taken_back() {
         let failed = until(&addons, "walls", "failed", is(AddonPhase::Failed)).await;
         assert_eq!(reason(&failed), "Refused");
         let blocker = failed.status.unwrap().blockers.remove(0);
-        assert!(blocker.message.contains(told) && blocker.message.contains("went back to revision"), "{blocker:?}");
+        assert!(blocker.message.contains(told) && blocker.message.contains("as revision"), "{blocker:?}");
         assert!(blocker.remedy.as_ref().unwrap().contains(remedy), "{blocker:?}");
         assert_eq!(colour(&maps.get("paint").await.unwrap()), Some("blue"));
         let listed = secrets.list(&ListParams::default().labels("owner=helm")).await.unwrap().items;

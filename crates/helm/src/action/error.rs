@@ -93,9 +93,9 @@ pub enum ActionError {
         reason: String,
     },
     /// The action failed, and what it did was taken back.
-    #[error("{cause}; {}", match .to { Some(to) => format!("went back to revision {to}"), None => "uninstalled again".to_owned() })]
+    #[error("{cause}; {}", match .to { Some(to) => went_back(*to), None => "uninstalled again".to_owned() })]
     TakenBack {
-        /// The revision that holds again, if there is one.
+        /// The revision that has what was there before, if there was anything.
         to: Option<u32>,
         /// Why.
         #[source]
@@ -116,6 +116,11 @@ pub enum ActionError {
     /// Rendering was cut short.
     #[error("rendering was cut short: {0}")]
     Interrupted(String),
+}
+
+/// How people are told that what was there before is there again: as a revision of its own.
+pub fn went_back(revision: u32) -> String {
+    format!("went back to what was there before, as revision {revision}")
 }
 
 impl ActionError {

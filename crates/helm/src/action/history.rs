@@ -90,11 +90,15 @@ impl Work<'_> {
         Ok(parsed.into_iter().filter_map(|object| self.kinds.locate(object, &release.namespace).ok()).collect())
     }
 
-    /// Marks what was installed as superseded: before the new revision is deployed, so that two never are.
+    /// Marks what was installed as superseded, or as failed: before the new revision is deployed, so that two never are.
     pub(super) async fn supersede(&self, release: &Release) -> Result<(), ActionError> {
         for revision in superseded(&self.index, release.revision) {
             if let Some(mut old) = self.records.get(&release.name, revision).await? {
                 old.info.status = Status::Superseded;
+                if let Some(why) = &self.options.failed_because {
+                    old.info.status = Status::Failed;
+                    old.info.description = format!("Upgrade \"{}\" failed: {why}", old.name);
+                }
                 self.records.update(&mut old, self.now()).await?;
             }
         }

@@ -33,7 +33,7 @@ use crate::manifest::Event;
 use crate::release::{Info, Pending, Records, Release, Status};
 use crate::values::Values;
 use cluster::Cluster;
-pub use error::ActionError;
+pub use error::{ActionError, went_back};
 use history::was_complete;
 use kinds::Kinds;
 pub use object::ObjectRef;
@@ -80,6 +80,8 @@ pub struct Options {
     pub prior_values: PriorValues,
     /// The part of the values that a user gave, to be remembered.
     pub given: Option<Values>,
+    /// Why what is installed has failed, if it has: its record says so once another revision takes its place.
+    pub failed_because: Option<String>,
     /// Labels for every object, hooks included.
     pub labels: BTreeMap<String, String>,
     /// Labels for the records.
@@ -116,6 +118,7 @@ impl Default for Options {
             no_hooks: false,
             prior_values: PriorValues::default(),
             given: None,
+            failed_because: None,
             labels: BTreeMap::new(),
             record_labels: BTreeMap::new(),
         }

@@ -4,7 +4,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value as Json;
 
 use super::Actions;
-use super::cluster::Writing;
+use super::cluster::{Cluster, Writing};
 use super::error::ActionError;
 use super::kinds::Located;
 use super::object::ObjectRef;
@@ -16,23 +16,24 @@ const AT_ONCE: usize = 8;
 impl Actions {
     /// Makes every object of a release what its manifest says, also where somebody else changed it. Tells which were not.
     pub async fn repair(&self, release: &Release) -> Result<Vec<ObjectRef>, ActionError> {
-        self.compare(release, Writing { force: true, dry_run: false }).await
+        self.compare(release, true).await
     }
 
     /// The objects of a release that [`Actions::repair`] would change or make.
     pub async fn drift(&self, release: &Release) -> Result<Vec<ObjectRef>, ActionError> {
-        self.compare(release, Writing { force: true, dry_run: true }).await
+        self.compare(release, false).await
     }
 
-    async fn compare(&self, release: &Release, writing: Writing) -> Result<Vec<ObjectRef>, ActionError> {
+    async fn compare(&self, release: &Release, repairs: bool) -> Result<Vec<ObjectRef>, ActionError> {
         let objects = self.familiar_objects(release).await?;
         let cluster = &self.cluster();
         let changed: Vec<Option<ObjectRef>> = futures::stream::iter(objects)
             .map(|located| async move {
-                let live = cluster.get(&located).await?;
-                let applied = cluster.apply(&located, writing).await?;
-                let is_same = live.is_some_and(|live| content(live) == content(applied));
-                Ok::<_, ActionError>((!is_same).then_some(located.name))
+                let differs = differs(cluster, &located).await?;
+                if differs && repairs {
+                    cluster.apply(&located, Writing { force: true, dry_run: false }).await?;
+                }
+                Ok::<_, ActionError>(differs.then_some(located.name))
             })
             .buffered(AT_ONCE)
             .try_collect()
@@ -50,6 +51,19 @@ impl Actions {
     }
 }
 
+/// Whether applying an object would change it. It is asked twice, because in between the two answers others write what is
+/// theirs, as a rollout does with annotations of its own.
+async fn differs(cluster: &Cluster, located: &Located) -> Result<bool, ActionError> {
+    for _ in 0..2 {
+        let live = cluster.get(located).await?;
+        let foreseen = cluster.apply(located, Writing { force: true, dry_run: true }).await?;
+        if live.is_some_and(|live| content(live) == content(foreseen)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// An object without what every write changes, and without its status.
 fn content(mut object: Json) -> Json {
     if let Some(fields) = object.as_object_mut() {
@@ -61,4 +75,51 @@ fn content(mut object: Json) -> Json {
         }
     }
     object
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use http::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+    use kube::core::{ApiResource, GroupVersionKind};
+    use serde_json::json;
+
+    use super::*;
+
+    /// What comes of a Deployment whose annotation others have written before each of these reads or writes.
+    async fn found(written: [bool; 4]) -> bool {
+        let object = |is_written: bool| {
+            let annotations = if is_written { json!({"deployment.kubernetes.io/revision": "2"}) } else { json!({}) };
+            json!({
+                "apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": "web", "namespace": "shop", "annotations": annotations},
+            })
+        };
+        let asked = Arc::new(AtomicUsize::new(0));
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let is_written = written[asked.fetch_add(1, Ordering::Relaxed)];
+            let answer = Response::new(Body::from(object(is_written).to_string().into_bytes()));
+            async move { Ok::<_, std::convert::Infallible>(answer) }
+        });
+        let cluster = Cluster { client: Client::new(service, "shop"), manager: "helm".to_owned() };
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("apps", "v1", "Deployment"));
+        let located = Located { name: ObjectRef::of(&object(false)), resource, json: object(false) };
+        differs(&cluster, &located).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_others_write_meanwhile_is_no_drift() {
+        for (written, expected) in [
+            ([false, false, false, false], false),
+            ([false, true, true, true], false),
+            // They are changed back by us, each time.
+            ([true, false, true, false], true),
+        ] {
+            assert_eq!(found(written).await, expected, "{written:?}");
+        }
+    }
 }

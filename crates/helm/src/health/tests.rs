@@ -57,7 +57,7 @@ fn deployments() {
         (json!({"spec": {}}), waiting("0 of 1 pods are there")),
         (status(1, 1, 1, 1, &done), waiting("1 of 2 pods are there")),
         (status(2, 1, 1, 1, &done), waiting("1 of 2 pods are up to date")),
-        (status(3, 2, 2, 2, &done), waiting("1 pods are still to go")),
+        (status(3, 2, 2, 2, &done), waiting("1 pod is still to go")),
         (status(2, 2, 1, 1, &done), waiting("1 of 2 pods are available")),
         (status(2, 2, 2, 1, &done), waiting("1 of 2 pods are ready")),
         (status(2, 2, 2, 2, &going), waiting("its new ReplicaSet is not available yet")),
@@ -86,7 +86,7 @@ fn stateful_sets() {
     for (rest, expected) in [
         (status(1, 1, 1, "a"), waiting("1 of 2 pods are there")),
         (status(2, 1, 2, "a"), waiting("1 of 2 pods are ready")),
-        (status(3, 3, 2, "a"), waiting("1 pods are still to go")),
+        (status(3, 3, 2, "a"), waiting("1 pod is still to go")),
         (status(2, 2, 1, "b"), waiting("1 of 2 pods are up to date")),
         (status(2, 2, 2, "b"), waiting("pods of an older revision are still to be replaced")),
         (status(2, 2, 2, "a"), Health::Current),
@@ -122,7 +122,7 @@ fn daemon_sets_and_replica_sets() {
         (replicas(0, 1, 1, 1), waiting("0 of 1 pods are labelled")),
         (replicas(1, 0, 1, 1), waiting("0 of 1 pods are available")),
         (replicas(1, 1, 0, 1), waiting("0 of 1 pods are ready")),
-        (replicas(2, 2, 2, 2), waiting("1 pods are still to go")),
+        (replicas(2, 2, 2, 2), waiting("1 pod is still to go")),
         (replicas(1, 1, 1, 1), Health::Current),
     ] {
         assert_eq!(health(&object("apps/v1", "ReplicaSet", rest.clone())), expected, "{rest}");

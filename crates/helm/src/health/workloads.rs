@@ -20,7 +20,11 @@ fn at_least(found: i64, wanted: i64, what: &str) -> Result<(), Health> {
 }
 
 fn no_more(found: i64, wanted: i64) -> Result<(), Health> {
-    if found > wanted { Err(waits(format!("{} pods are still to go", found - wanted))) } else { Ok(()) }
+    match found - wanted {
+        1 => Err(waits("1 pod is still to go")),
+        2.. => Err(waits(format!("{} pods are still to go", found - wanted))),
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn deployment(object: &Json, conditions: &Conditions<'_>) -> Result<Health, Health> {

@@ -177,10 +177,31 @@ async fn what_fails_is_taken_back() {
     assert_eq!((statuses(&side).await, names(&side).await), (vec![], vec![]));
     install(&side, &config_map("one", "a"), &atomic).await.unwrap();
     let error = upgrade(&side, &format!("{}{fails}", config_map("two", "b")), &atomic).await.unwrap_err();
-    assert_eq!(error.to_string(), "the post-upgrade hook Job shop/fail failed: Ran; went back to revision 3");
+    assert_eq!(
+        error.to_string(),
+        "the post-upgrade hook Job shop/fail failed: Ran; went back to what was there before, as revision 3"
+    );
     assert_eq!(names(&side).await, ["one"]);
     let expected = [(1, Status::Superseded), (2, Status::Failed), (3, Status::Deployed)];
     assert_eq!(statuses(&side).await, expected);
+}
+
+#[tokio::test]
+async fn what_did_not_come_to_run_is_on_record_as_failed() {
+    let side = Side::start().await;
+    install(&side, &config_map("one", "a"), &options(NAMESPACE)).await.unwrap();
+    upgrade(&side, &config_map("one", "b"), &options(NAMESPACE)).await.unwrap();
+    let because = Options { failed_because: Some("no pod runs".to_owned()), ..options(NAMESPACE) };
+    side.actions().rollback(RELEASE, None, &because).await.unwrap();
+    let history = side.actions().history(NAMESPACE, RELEASE).await.unwrap();
+    let told: Vec<_> = history.iter().map(|old| (old.info.status, old.info.description.as_str())).collect();
+    let failed = format!("Upgrade \"{RELEASE}\" failed: no pod runs");
+    let expected = [
+        (Status::Superseded, "Install complete"),
+        (Status::Failed, failed.as_str()),
+        (Status::Deployed, "Rollback to 1"),
+    ];
+    assert_eq!(told, expected);
 }
 
 #[tokio::test]

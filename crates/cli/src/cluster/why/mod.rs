@@ -7,6 +7,7 @@ use butler_api::butler::tenant_cluster::ClusterPhase;
 use clap::Args;
 use jiff::Timestamp;
 
+pub(crate) use self::chain::people;
 use self::chain::{Answer, Stage};
 use super::{Named, age};
 use crate::failure::Outcome;

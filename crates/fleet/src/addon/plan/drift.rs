@@ -8,7 +8,7 @@ use helm::release::Status;
 use jiff::Timestamp;
 
 use super::{Plan, Step, is_known, left, on_its_way};
-use crate::addon::observed::{Installed, Observed, Revision, Sight};
+use crate::addon::observed::{Installed, Mending, Observed, Revision, Sight};
 use crate::addon::wanted::Wanted;
 use crate::blockers::{blocker, waiting};
 
@@ -116,7 +116,9 @@ pub(super) fn compare(observed: &Observed, plan: &mut Plan, state: u64, wanted: 
         plan.blockers.extend(drifted(observed, &wanted));
     }
     if let Some(trouble) = &observed.progress.incomparable {
-        plan.blockers.push(trouble.obstacle.to_owner(observed));
+        let told = trouble.obstacle.to_owner(observed);
+        let message = format!("its objects could not be compared with what was applied: {}", told.message);
+        plan.blockers.push(Blocker { message, ..told });
         let left = left(trouble, observed.now);
         if left > Duration::ZERO {
             look_again(plan, left);
@@ -145,7 +147,7 @@ fn drifted(observed: &Observed, wanted: &Wanted) -> Option<Blocker> {
         evidence: compared.differing.iter().take(5).cloned().collect(),
         ..blocker(
             DRIFTED,
-            format!("{count} of its objects differ from what was applied"),
+            format!("{count} of its objects {} from what was applied", if count == 1 { "differs" } else { "differ" }),
             BlockerOwner::User,
             "put them back, or set spec.driftPolicy to Repair",
         )
@@ -158,10 +160,19 @@ fn contested(observed: &Observed, plan: &mut Plan) {
     if !mending.is_fight(observed.now) {
         return;
     }
-    let first = mending.objects.first().cloned().unwrap_or_default();
-    let message = format!("somebody else keeps changing {first}: it was put right {} times", mending.times);
+    let objects = mending.by_times();
+    let (message, others) = match objects.split_first() {
+        Some(((first, times), others)) if *times >= Mending::FIGHT => {
+            (format!("somebody else keeps changing {first}: it was put right {times} times"), others)
+        }
+        _ => {
+            let times = mending.times;
+            (format!("somebody else keeps changing its objects: they were put right {times} times"), &objects[..])
+        }
+    };
     let remedy = "find out who (kubectl get --show-managed-fields tells), or set spec.driftPolicy to Report or Ignore";
-    let evidence = mending.objects.iter().skip(1).take(5).cloned().collect();
+    let often = |times: u32| if times == 1 { "once".to_owned() } else { format!("{times} times") };
+    let evidence = others.iter().take(5).map(|(object, times)| format!("{object}: {}", often(*times))).collect();
     plan.blockers.push(Blocker { evidence, ..blocker(CONTESTED, message, BlockerOwner::User, remedy) });
     look_again(plan, mending.calm_in(observed.now));
 }
