@@ -244,6 +244,73 @@ fn who_sleeps_as_wanted_says_so_and_is_woken_to_be_removed() {
 }
 
 #[test]
+fn who_is_put_to_sleep_is_not_told_to_be_ready() {
+    let mut chance = Chance::of(1);
+    let mut world = World::new(spec());
+    settle(&mut world, &mut chance);
+    change(&mut world, |spec| spec.control_plane.replicas = Some(0));
+    let going =
+        "being put to sleep: spec.controlPlane.replicas is 0; set spec.controlPlane.replicas to 1 or more to wake it";
+    // Those below have not begun yet.
+    for left in ["control plane: 1 to 0 replicas", "control plane: put it to sleep"] {
+        world.round(&mut chance, false);
+        assert_eq!((status(&world).phase, blockers(&world)), (Some(ClusterPhase::Ready), Vec::new()));
+        assert_eq!(status(&world).remaining, [left]);
+        assert_eq!(told(&world, "Ready"), ("False".into(), "Asleep".into(), going.into()));
+        assert_eq!(told(&world, "ControlPlaneReady").0, "True");
+    }
+}
+
+#[test]
+fn what_is_changed_while_asleep_waits_until_it_is_woken() {
+    let machines = |replicas| move |spec: &mut TenantClusterSpec| spec.workers.replicas = Some(replicas);
+    let template = |spec: &mut TenantClusterSpec| {
+        spec.workers.machine_template = serde_json::from_value(json!({"cpu": 1})).unwrap();
+    };
+    let version = |spec: &mut TenantClusterSpec| spec.kubernetes_version = Some("v1.31.0".to_owned());
+    let pool = |spec: &mut TenantClusterSpec| {
+        spec.worker_pools = serde_json::from_value(json!([{"name": "more", "replicas": 2}])).unwrap();
+    };
+    let no_pool = |spec: &mut TenantClusterSpec| spec.worker_pools.clear();
+    type Change = Box<dyn Fn(&mut TenantClusterSpec)>;
+    let table: Vec<(Change, Change, &[&str])> = vec![
+        (Box::new(|_| {}), Box::new(machines(5)), &["c-workers: 3 to 5 machines"]),
+        (Box::new(|_| {}), Box::new(machines(1)), &["c-workers: 3 to 1 machine"]),
+        (Box::new(|_| {}), Box::new(template), &["c-workers: replace all machines by ones of the new template"]),
+        (Box::new(|_| {}), Box::new(version), &["c-workers: v1.30.0 to v1.31.0", "control plane: v1.30.0 to v1.31.0"]),
+        (Box::new(|_| {}), Box::new(pool), &["c-more: make 2 machines"]),
+        (Box::new(pool), Box::new(no_pool), &["c-more: remove 2 machines and the pool"]),
+    ];
+    for (before, wish, left) in table {
+        let mut chance = Chance::of(1);
+        let mut world = World::new(spec());
+        change(&mut world, before);
+        settle(&mut world, &mut chance);
+        change(&mut world, |spec| spec.control_plane.replicas = Some(0));
+        settle(&mut world, &mut chance);
+        let (pools, machines) = (world.deployments.clone(), world.machines.clone());
+        // Nobody can say how they are, and nothing of it is a change.
+        world.deployments.get_mut("c-workers").unwrap().status.as_mut().unwrap().ready_replicas = 0;
+        world.round(&mut chance, false);
+        assert_eq!((status(&world).remaining, blockers(&world)), (Vec::new(), Vec::new()));
+        change(&mut world, wish);
+        settle(&mut world, &mut chance);
+        assert!(world.deployments == pools && world.machines == machines, "{left:?}");
+        assert_eq!((status(&world).phase, blockers(&world)), (Some(ClusterPhase::Ready), vec!["Asleep".to_owned()]));
+        assert_eq!(status(&world).remaining, left);
+        let ready = told(&world, "Ready").2;
+        assert!(ready.ends_with(&format!("; until then this waits: {}", left.join("; "))), "{ready}");
+        change(&mut world, |spec| spec.control_plane.replicas = Some(1));
+        world.round(&mut chance, false);
+        assert_eq!(status(&world).phase, Some(ClusterPhase::Updating));
+        settle(&mut world, &mut chance);
+        assert_eq!((status(&world).phase, status(&world).remaining), (Some(ClusterPhase::Ready), Vec::new()));
+        assert_eq!(i32::try_from(world.machines.len()).ok(), status(&world).worker_nodes_desired, "{left:?}");
+        assert!(world.deployments != pools, "{left:?}");
+    }
+}
+
+#[test]
 fn what_a_pause_holds_is_told() {
     let mut chance = Chance::of(1);
     let mut world = World::new(spec());

@@ -2,7 +2,8 @@
 
 use butler_api::butler::TenantCluster;
 use butler_api::butler::tenant_cluster::{ClusterPhase, PoolStatus, TenantClusterStatus, Workers};
-use butler_api::shared::MachineTemplate;
+use butler_api::names::conditions::WORKERS_READY;
+use butler_api::shared::{Condition, ConditionStatus, MachineTemplate};
 use clap::Args;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -10,7 +11,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 
 use super::row::{HEADINGS, Row, WIDE_HEADINGS, cells, phase_colour};
 use super::wait::next;
-use super::{Named, age, sleeps};
+use super::{Named, age, rest, sleeps};
 use crate::failure::{Failure, Outcome};
 use crate::lookup::{self, Found};
 use crate::output::{Format, print_object};
@@ -86,9 +87,9 @@ fn described(cluster: &TenantCluster, now: Timestamp, wide: bool, screen: Screen
     let since = status.last_transition_time.as_ref().map(|time| format!(" for {}", age(Some(time), now)));
     let (is_paused, asleep) = (cluster.spec.paused == Some(true), sleeps(cluster));
     let held = match (is_paused, asleep) {
-        (true, _) => ", paused",
-        (false, true) => ", asleep: spec.controlPlane.replicas is 0, 1 or more wakes it",
-        (false, false) => "",
+        (true, _) => ", paused".to_owned(),
+        (false, true) => format!(", {}: spec.controlPlane.replicas is 0, 1 or more wakes it", rest(cluster)),
+        (false, false) => String::new(),
     };
     let painted = phase_colour(phase.as_str()).map(|colour| screen.paint(colour, phase.as_str()));
     let wanted = cluster.spec.kubernetes_version.clone().or(resolved.kubernetes_version);
@@ -104,7 +105,10 @@ fn described(cluster: &TenantCluster, now: Timestamp, wide: bool, screen: Screen
     let provider =
         provider.or_else(|| cluster.spec.provider_config_ref.as_ref().map(|reference| reference.name.clone()));
     let ready = status.worker_nodes_ready.unwrap_or(0);
+    let is_unknown = |known: &Condition| known.type_ == WORKERS_READY && known.status == ConditionStatus::Unknown;
+    let is_unknown = status.conditions.iter().any(is_unknown);
     let workers = status.worker_nodes_desired.map(|wanted| match ready > wanted {
+        _ if is_unknown => format!("{wanted} wanted, and nobody can say how many are ready"),
         true => format!("{ready} ready, {wanted} wanted"),
         false => format!("{ready} of {wanted} ready"),
     });
@@ -140,7 +144,7 @@ fn described(cluster: &TenantCluster, now: Timestamp, wide: bool, screen: Screen
         text += &format!("{:<17}{}\n", "Left to do:", plain(left));
     }
     if wide {
-        text += &pools(&status.worker_pools, screen);
+        text += &pools(&status.worker_pools, is_unknown, screen);
     }
     text + &conditions(&status.conditions, now, screen)
 }
@@ -172,7 +176,7 @@ fn defaults(cluster: &TenantCluster) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-fn conditions(conditions: &[butler_api::shared::Condition], now: Timestamp, screen: Screen) -> String {
+fn conditions(conditions: &[Condition], now: Timestamp, screen: Screen) -> String {
     if conditions.is_empty() {
         return String::new();
     }
@@ -189,7 +193,7 @@ fn conditions(conditions: &[butler_api::shared::Condition], now: Timestamp, scre
     format!("\n{}", table.render(screen))
 }
 
-fn pools(pools: &[PoolStatus], screen: Screen) -> String {
+fn pools(pools: &[PoolStatus], is_unknown: bool, screen: Screen) -> String {
     if pools.is_empty() {
         return String::new();
     }
@@ -200,7 +204,7 @@ fn pools(pools: &[PoolStatus], screen: Screen) -> String {
             Cell::from(&pool.name),
             number(pool.desired_replicas),
             number(pool.replicas),
-            number(pool.ready_replicas),
+            if is_unknown { "-".into() } else { number(pool.ready_replicas) },
             number(pool.updated_replicas),
             pool.kubernetes_version.as_deref().unwrap_or_default().into(),
         ]);
@@ -243,12 +247,16 @@ mod tests {
     #[test]
     fn what_holds_a_cluster_is_told_with_its_phase() {
         let told = |spec: serde_json::Value, reason: &str| {
+            let workers = if reason == "Asleep" { "Unknown" } else { "True" };
             let cluster: TenantCluster = serde_json::from_value(json!({
                 "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster", "metadata": {"name": "c"},
                 "spec": spec, "status": {
                     "phase": "Ready", "workerNodesReady": 5, "workerNodesDesired": 3,
                     "observedState": {"kubernetesVersion": "v1.34.2"},
-                    "conditions": [{"type": "Ready", "status": "False", "reason": reason}],
+                    "conditions": [
+                        {"type": "Ready", "status": "False", "reason": reason},
+                        {"type": "WorkersReady", "status": workers},
+                    ],
                 },
             }))
             .unwrap();
@@ -264,7 +272,7 @@ mod tests {
         let phase = "Ready, asleep: spec.controlPlane.replicas is 0, 1 or more wakes it";
         assert_eq!(
             told(json!({"controlPlane": {"replicas": 0}, "kubernetesVersion": "v1.35.0"}), "Asleep"),
-            [phase, "v1.34.2, and v1.35.0 once it is woken", workers]
+            [phase, "v1.34.2, and v1.35.0 once it is woken", "3 wanted, and nobody can say how many are ready",]
         );
         assert_eq!(told(json!({"kubernetesVersion": "v1.35.0"}), "x")[1], "v1.34.2, on its way to v1.35.0");
     }

@@ -19,8 +19,8 @@ mod wait;
 mod why;
 
 use butler_api::butler::TenantCluster;
-use butler_api::names::conditions::READY;
-use butler_api::shared::Condition;
+use butler_api::names::conditions::{CONTROL_PLANE_READY, READY};
+use butler_api::shared::{Condition, ConditionStatus};
 use clap::{Args, Subcommand};
 use fleet::cluster::ASLEEP;
 use jiff::Timestamp;
@@ -119,6 +119,13 @@ fn sleeps(cluster: &TenantCluster) -> bool {
     let conditions = cluster.status.iter().flat_map(|status| &status.conditions);
     let is_told = |known: &Condition| known.type_ == READY && known.reason.as_deref() == Some(ASLEEP);
     cluster.spec.control_plane.replicas == Some(0) && conditions.into_iter().any(is_told)
+}
+
+/// How a cluster is in which nobody is to answer, in words.
+fn rest(cluster: &TenantCluster) -> &'static str {
+    let conditions = cluster.status.iter().flat_map(|status| &status.conditions);
+    let answers = |known: &Condition| known.type_ == CONTROL_PLANE_READY && known.status == ConditionStatus::True;
+    if conditions.into_iter().any(answers) { "being put to sleep" } else { "asleep" }
 }
 
 /// The command that wakes a cluster.

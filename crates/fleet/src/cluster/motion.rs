@@ -28,6 +28,12 @@ pub(crate) fn of_pool(pool: &MachineDeployment) -> String {
     }
 }
 
+/// Whether every machine of a pool is there and new, ready or not.
+pub(crate) fn is_complete(pool: &MachineDeployment) -> bool {
+    let wanted = pool.spec.replicas;
+    pool.status.as_ref().is_some_and(|status| [status.replicas, status.updated_replicas] == [wanted; 2])
+}
+
 /// Whether a pool only waits for machines to go.
 pub(crate) fn is_shrinking(pool: &MachineDeployment) -> bool {
     let wanted = pool.spec.replicas;

@@ -11,7 +11,7 @@ use kube::ResourceExt;
 use serde::Serialize;
 
 use super::below::{self, Below};
-use crate::cluster::{sleeps, waker};
+use crate::cluster::{rest, sleeps, waker};
 
 /// Why a cluster is as it is.
 #[derive(Clone, Debug, Serialize)]
@@ -85,7 +85,8 @@ pub(crate) fn answer(cluster: &TenantCluster, below: &Below) -> Answer {
     chain.extend(below::links(below, asleep));
     said.extend(is_idle(&status).then_some(NO_WORKERS));
     chain.extend(below::addons(below, &said));
-    let healthy = chain.len() == 1 && phase(cluster, &status) == ClusterPhase::Ready;
+    let waits = asleep && !status.remaining.is_empty();
+    let healthy = chain.len() == 1 && phase(cluster, &status) == ClusterPhase::Ready && !waits;
     if healthy && let Some(first) = chain.first_mut() {
         first.message.get_or_insert_with(|| "nothing stands in its way".to_owned());
     }
@@ -116,7 +117,8 @@ fn symptom(cluster: &TenantCluster, status: &TenantClusterStatus) -> Link {
     let ready = status.worker_nodes_ready.unwrap_or(0);
     let asleep = sleeps(cluster);
     if asleep {
-        link.message = Some("it is asleep: spec.controlPlane.replicas is 0".to_owned());
+        let waits = if status.remaining.is_empty() { "" } else { ", and what is left to do waits until it is woken" };
+        link.message = Some(format!("it is {}: spec.controlPlane.replicas is 0{waits}", rest(cluster)));
         link.owner = Some(BlockerOwner::User);
         link.remedy = Some(format!("{}, to wake it", waker(cluster)));
     }

@@ -264,15 +264,26 @@ because it waits for DataStoreMissing
             addons: vec![serde_json::from_value(addon).unwrap()],
             ..Below::default()
         };
-        assert_eq!(
-            why(json!({}), json!({"controlPlane": {"replicas": 0}}), status, &below),
-            "\
+        let told = |status: Value| why(json!({}), json!({"controlPlane": {"replicas": 0}}), status, &below);
+        let asleep = |how: &str, seen: &str| {
+            format!(
+                "\
 team-a/my-cluster is Ready
-  says  it is asleep: spec.controlPlane.replicas is 0
-  who   you
-  do    kubectl -n team-a patch tenantcluster my-cluster --type merge -p '{\"spec\":{\"controlPlane\":{\"replicas\":1}}}', to wake it
+  says  it is {how}
+{seen}  who   you
+  do    kubectl -n team-a patch tenantcluster my-cluster --type merge -p '{{\"spec\":{{\"controlPlane\":{{\"replicas\":1}}}}}}', to wake it
 "
-        );
+            )
+        };
+        assert_eq!(told(status.clone()), asleep("asleep: spec.controlPlane.replicas is 0", ""));
+        let mut held = status.clone();
+        held["remaining"] = json!(["my-cluster-workers: 3 to 5 machines"]);
+        held["blockers"] = json!([{"reason": "Asleep", "message": "it waits", "owner": "User"}]);
+        let waits = "asleep: spec.controlPlane.replicas is 0, and what is left to do waits until it is woken";
+        assert_eq!(told(held), asleep(waits, "  seen  still to do: my-cluster-workers: 3 to 5 machines\n"));
+        let mut going = status;
+        going["conditions"][0] = json!({"type": "ControlPlaneReady", "status": "True"});
+        assert_eq!(told(going), asleep("being put to sleep: spec.controlPlane.replicas is 0", ""));
     }
 
     #[test]
