@@ -12,6 +12,7 @@ mod chance;
 mod world;
 
 use butler_api::butler::tenant_cluster::{ClusterPhase, TenantClusterSpec, TenantClusterStatus};
+use butler_api::shared::BlockerOwner;
 use chance::Chance;
 use fleet::cluster::plan;
 use jiff::Timestamp;
@@ -414,6 +415,37 @@ fn a_repair_keeps_a_cluster_ready_and_a_loss_makes_none_so() {
 }
 
 #[test]
+fn what_workers_that_came_back_have_yet_to_start_is_no_alarm() {
+    let (butler, user) = (Some(BlockerOwner::Butler), Some(BlockerOwner::User));
+    // Who goes down, and whose it is to do something: no worker at all is left for a while, or the addon was down before.
+    for steps in [
+        vec![
+            (0, 0, "Degraded", None),
+            (1, 3, "Degraded", butler),
+            (598, 3, "Degraded", butler),
+            (2, 3, "Degraded", user),
+        ],
+        vec![
+            (600, 3, "Degraded", user),
+            (0, 0, "Degraded", None),
+            (1, 3, "Degraded", butler),
+            (600, 3, "Degraded", user),
+        ],
+        vec![(0, 2, "Degraded", None), (1, 3, "Degraded", butler), (0, 3, "Installed", None)],
+    ] {
+        let mut world = World::new(spec());
+        settle(&mut world, &mut Chance::of(1));
+        for (step, (later, machines, phase, owner)) in steps.into_iter().enumerate() {
+            world.now += later;
+            look(&mut world, machines, phase);
+            let blockers = status(&world).blockers;
+            let told = blockers.iter().find(|blocker| blocker.reason == "AddonDegraded");
+            assert_eq!(told.and_then(|told| told.owner), owner, "{step}: {machines} {phase}");
+        }
+    }
+}
+
+#[test]
 fn what_is_left_to_do_for_an_addon_is_what_it_waits_for() {
     let missing = json!([{"type": "Installed", "status": "False"}]);
     let awaits = json!([{"reason": "NoWorkers", "message": "no worker is ready"}]);
@@ -421,6 +453,8 @@ fn what_is_left_to_do_for_an_addon_is_what_it_waits_for() {
         (json!({"phase": "Installed"}), vec![]),
         (json!({"phase": "Installed", "blockers": awaits}), vec!["c-cilium: start it"]),
         (json!({"phase": "Installed", "conditions": missing}), vec!["c-cilium: change it"]),
+        (json!({"phase": "Installing", "installedVersion": "1.0.0"}), vec!["c-cilium: install it"]),
+        (json!({"phase": "Upgrading", "installedVersion": "1.0.0"}), vec!["c-cilium: upgrade it"]),
     ] {
         let mut world = World::new(spec());
         settle(&mut world, &mut Chance::of(1));
