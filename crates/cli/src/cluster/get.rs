@@ -2,8 +2,7 @@
 
 use butler_api::butler::TenantCluster;
 use butler_api::butler::tenant_cluster::{ClusterPhase, PoolStatus, TenantClusterStatus, Workers};
-use butler_api::names::conditions::WORKERS_READY;
-use butler_api::shared::{Condition, ConditionStatus, MachineTemplate};
+use butler_api::shared::{Condition, MachineTemplate};
 use clap::Args;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -11,7 +10,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 
 use super::row::{HEADINGS, Row, WIDE_HEADINGS, cells, phase_colour};
 use super::wait::next;
-use super::{Named, age, rest, sleeps};
+use super::{Named, age, are_workers_unknown, counted, rest, sleeps};
 use crate::failure::{Failure, Outcome};
 use crate::lookup::{self, Found};
 use crate::output::{Format, print_object};
@@ -105,8 +104,7 @@ fn described(cluster: &TenantCluster, now: Timestamp, wide: bool, screen: Screen
     let provider =
         provider.or_else(|| cluster.spec.provider_config_ref.as_ref().map(|reference| reference.name.clone()));
     let ready = status.worker_nodes_ready.unwrap_or(0);
-    let is_unknown = |known: &Condition| known.type_ == WORKERS_READY && known.status == ConditionStatus::Unknown;
-    let is_unknown = status.conditions.iter().any(is_unknown);
+    let is_unknown = are_workers_unknown(&status);
     let workers = status.worker_nodes_desired.map(|wanted| match ready > wanted {
         _ if is_unknown => format!("{wanted} wanted, and nobody can say how many are ready"),
         true => format!("{ready} ready, {wanted} wanted"),
@@ -125,7 +123,8 @@ fn described(cluster: &TenantCluster, now: Timestamp, wide: bool, screen: Screen
     lines.push(("Age", age(cluster.metadata.creation_timestamp.as_ref(), now)));
     if wide {
         let control_plane = &cluster.spec.control_plane;
-        lines.push(("Control plane", format!("{}, {} replicas", control_plane.type_, control_plane.replicas())));
+        let replicas = counted(control_plane.replicas(), "replica");
+        lines.push(("Control plane", format!("{}, {replicas}", control_plane.type_)));
         lines.push(("Pod network", cluster.spec.networking.pod_cidr.clone()));
         lines.push(("Service network", cluster.spec.networking.service_cidr.clone()));
         let addresses = resolved.load_balancer_addresses.or(cluster.spec.load_balancer_addresses());
@@ -169,7 +168,7 @@ fn defaults(cluster: &TenantCluster) -> Option<String> {
     let all = [
         version,
         provider.map(|reference| format!("provider {}", reference.name)),
-        workers.map(|count| format!("{count} workers")),
+        workers.map(|count| counted(count, "worker")),
         machine.and_then(size),
     ];
     let all: Vec<String> = all.into_iter().flatten().collect();

@@ -16,7 +16,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
 use super::progress::{Progress, waiting_for};
-use super::{Named, rest, waker};
+use super::{Named, holds_changes, rest, waker};
 use crate::failure::{Code, Failure, Outcome};
 use crate::lookup;
 use crate::screen::print;
@@ -203,7 +203,7 @@ pub(crate) fn judge(goal: &Goal, cluster: Option<&TenantCluster>) -> Verdict {
     }
     if is_to_sleep && !outdated && !is_leaving && phase != ClusterPhase::Failed {
         let (how, waker) = (rest(cluster), waker(cluster));
-        let waits = if status.remaining.is_empty() { "" } else { ", and what was asked for waits" };
+        let waits = if holds_changes(cluster) { ", and what was asked for waits" } else { "" };
         return Verdict::Held(format!("{how}: spec.controlPlane.replicas is 0{waits}; `{waker}` wakes it"));
     }
     let retried = cluster.annotations().get(annotations::RETRY);
@@ -379,7 +379,15 @@ mod tests {
             ("Ready", sleep(), None, 2, json!([]), &night, asleep("asleep", "")),
             ("Ready", sleep(), None, 2, json!(["workers: 3 to 5 machines"]), &night, asleep("asleep", waits)),
             ("Ready", sleep(), None, 2, json!([]), &both, asleep("being put to sleep", "")),
-            ("Ready", sleep(), None, 2, json!([]), &dusk, asleep("being put to sleep", "")),
+            (
+                "Ready",
+                sleep(),
+                None,
+                2,
+                json!(["control plane: put it to sleep"]),
+                &dusk,
+                asleep("being put to sleep", ""),
+            ),
             ("Ready", sleep(), leaving, 2, json!([]), &night, Verdict::NotYet),
             ("Ready", sleep(), None, 1, json!([]), &night, Verdict::NotYet),
             ("Deleted", sleep(), leaving, 2, json!([]), &night, Verdict::NotYet),

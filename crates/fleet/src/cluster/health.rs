@@ -1,7 +1,5 @@
 //! What a cluster waits for below itself, in the words of those who know.
 
-use std::sync::Arc;
-
 use butler_api::names::conditions::WORKERS_READY;
 use butler_api::shared::{Blocker, BlockerOwner, IntOrPercent};
 use capi::core::{Machine, MachineHealthCheck, UnhealthyCondition};
@@ -123,7 +121,11 @@ pub(crate) fn machines(observed: &Observed) -> Vec<Blocker> {
         let message = format!("{name}: {}", motion::of_pool(pool));
         let ill: Vec<_> = observed.machines_of(name).filter_map(|machine| ill_since(machine, turned?)).collect();
         let check = observed.checks.get(name);
-        let held = check.and_then(|check| held(check, &ill, starting(observed, check, name, turned?)));
+        let held = check.zip(turned).and_then(|(check, turned)| {
+            let lost =
+                observed.machines_of(name).filter(|machine| is_lost(machine, check, turned, observed.now)).count();
+            held(check, &ill, i32::try_from(lost).unwrap_or(i32::MAX))
+        });
         let due = check.and_then(|check| due(check, &ill));
         let growth = stuck.as_ref().filter(|_| motion::is_growing(pool));
         blockers.push(if let Some(failed) = failed {
@@ -180,18 +182,16 @@ fn ill_since(machine: &Machine, turned: Timestamp) -> Option<&Condition> {
     (node.status != ConditionStatus::True).then_some(node)
 }
 
-/// How many machines of a pool have yet to become nodes that are well, and still have time for it.
-fn starting(observed: &Observed, check: &MachineHealthCheck, pool: &str, turned: Timestamp) -> i32 {
+/// Whether a machine is not well, and had its time to become so.
+fn is_lost(machine: &Machine, check: &MachineHealthCheck, turned: Timestamp, now: Timestamp) -> bool {
+    let conditions = machine.status.iter().flat_map(|status| &status.conditions);
+    if Condition::holds(conditions, conditions::NODE_HEALTHY) {
+        return false;
+    }
     let limit = check.spec.node_startup_timeout.as_deref().and_then(|limit| GoDuration::parse(limit).ok());
     let limit = limit.map_or(SignedDuration::ZERO, |limit| SignedDuration::from_nanos(limit.0));
-    let is_starting = |machine: &&Arc<Machine>| {
-        let conditions = machine.status.iter().flat_map(|status| &status.conditions);
-        let made = machine.metadata.creation_timestamp.as_ref();
-        let has_time = made.is_some_and(|made| observed.now.duration_since(made.0) < limit);
-        let is_well = Condition::holds(conditions, conditions::NODE_HEALTHY);
-        has_time && !is_well && machine.metadata.deletion_timestamp.is_none() && ill_since(machine, turned).is_none()
-    };
-    i32::try_from(observed.machines_of(pool).filter(is_starting).count()).unwrap_or(i32::MAX)
+    let made = machine.metadata.creation_timestamp.as_ref();
+    ill_since(machine, turned).is_some() || made.is_none_or(|made| now.duration_since(made.0) >= limit)
 }
 
 /// When the next machine that has lost its node is replaced.
@@ -205,11 +205,10 @@ fn due(check: &MachineHealthCheck, ill: &[&Condition]) -> Option<Timestamp> {
     ill.iter().filter_map(due).min()
 }
 
-/// Why machines that have lost their nodes are not replaced. Those that only start pass by themselves, and are not lost.
-fn held(check: &MachineHealthCheck, ill: &[&Condition], starting: i32) -> Option<String> {
+/// Why machines that have lost their nodes are not replaced. Others may count as unwell for as long as they start.
+fn held(check: &MachineHealthCheck, ill: &[&Condition], lost: i32) -> Option<String> {
     let status = check.status.as_ref()?;
     let allowed = status.conditions.iter().find(|known| known.type_ == conditions::REMEDIATION_ALLOWED)?;
-    let lost = status.expected_machines - status.current_healthy - starting;
     if allowed.status == ConditionStatus::True || ill.is_empty() || lost <= most_lost(check, status.expected_machines) {
         return None;
     }
@@ -268,26 +267,47 @@ mod tests {
     #[test]
     fn a_repair_is_held_where_a_node_is_lost_and_too_many_are() {
         let lost: Condition = serde_json::from_value(json!({"type": "NodeHealthy", "status": "False"})).unwrap();
-        for (allowed, ill, most, starting, expected) in [
-            ("False", vec![&lost], json!(0), 0, Some("MachineHealthCheck p: 1 of 2")),
-            ("False", vec![&lost], json!("40%"), 0, Some("MachineHealthCheck p: 1 of 2")),
+        for (allowed, ill, most, count, expected) in [
+            ("False", vec![&lost], json!(0), 1, Some("MachineHealthCheck p: 2 of 2")),
+            ("False", vec![&lost], json!("40%"), 1, Some("MachineHealthCheck p: 2 of 2")),
+            ("False", vec![&lost], json!(1), 2, Some("MachineHealthCheck p: 2 of 2")),
             // The other one has not joined yet.
             ("False", vec![&lost], json!(1), 1, None),
-            ("False", vec![&lost], json!(1), 0, Some("MachineHealthCheck p: 1 of 2")),
             ("False", vec![&lost], json!("50%"), 1, None),
-            ("True", vec![&lost], json!(0), 0, None),
-            ("False", vec![], json!(0), 0, None),
+            ("True", vec![&lost], json!(0), 1, None),
+            ("False", vec![], json!(0), 1, None),
         ] {
             let check: MachineHealthCheck = serde_json::from_value(json!({
                 "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineHealthCheck", "metadata": {"name": "p"},
                 "spec": {"clusterName": "c", "selector": {}, "maxUnhealthy": most},
                 "status": {
                     "expectedMachines": 2, "currentHealthy": 0,
-                    "conditions": [{"type": "RemediationAllowed", "status": allowed, "message": "1 of 2"}],
+                    "conditions": [{"type": "RemediationAllowed", "status": allowed, "message": "2 of 2"}],
                 },
             }))
             .unwrap();
-            assert_eq!(held(&check, &ill, starting).as_deref(), expected, "{allowed} {} {most} {starting}", ill.len());
+            assert_eq!(held(&check, &ill, count).as_deref(), expected, "{allowed} {} {most} {count}", ill.len());
+        }
+    }
+
+    #[test]
+    fn a_machine_that_starts_is_not_lost_before_its_time_is_over() {
+        let check: MachineHealthCheck = serde_json::from_value(json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineHealthCheck", "metadata": {"name": "p"},
+            "spec": {"clusterName": "c", "selector": {}, "nodeStartupTimeout": "10m0s"},
+        }))
+        .unwrap();
+        let (before, after) = ("2026-01-01T11:59:00Z", "2026-01-01T12:01:00Z");
+        for (phase, healthy, turned, now, expected) in [
+            ("Provisioned", "False", before, "2026-01-01T12:09:59Z", false),
+            ("Provisioned", "False", before, "2026-01-01T12:10:00Z", true),
+            ("Running", "Unknown", before, "2026-01-01T12:02:00Z", false),
+            ("Running", "Unknown", after, "2026-01-01T12:02:00Z", true),
+            ("Running", "True", before, "2026-01-01T13:00:00Z", false),
+        ] {
+            let machine = machine(phase, healthy, before);
+            let is_lost = is_lost(&machine, &check, turned.parse().unwrap(), now.parse().unwrap());
+            assert_eq!(is_lost, expected, "{phase} {healthy} {turned} {now}");
         }
     }
 

@@ -60,7 +60,8 @@ fn of_phase(was: Option<ClusterPhase>, phase: ClusterPhase, after: &TenantCluste
         ClusterPhase::Ready => {
             let nodes = after.worker_nodes_ready.unwrap_or_default();
             let endpoint = after.control_plane_endpoint.as_deref().unwrap_or("its address");
-            normal("Ready", format!("the cluster serves at {endpoint} with {nodes} worker nodes"))
+            let nodes = if nodes == 1 { "1 worker node".to_owned() } else { format!("{nodes} worker nodes") };
+            normal("Ready", format!("the cluster serves at {endpoint} with {nodes}"))
         }
         ClusterPhase::Updating => normal("Updating", format!("left to do: {}", after.remaining.join("; "))),
         ClusterPhase::Deleting => {

@@ -129,6 +129,7 @@ fn verdicts(
             conditions::WORKERS_READY,
             workers,
             match ready > desired {
+                true if ready == 1 => format!("1 worker node is ready, {desired} are wanted"),
                 true => format!("{ready} worker nodes are ready, {desired} are wanted"),
                 false => format!("{ready} of {desired} worker nodes are ready"),
             },

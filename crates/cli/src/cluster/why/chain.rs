@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::below::{self, Below};
 use super::said::Said;
-use crate::cluster::{rest, sleeps, waker};
+use crate::cluster::{counted, holds_changes, rest, sleeps, waker};
 
 /// Why a cluster is as it is.
 #[derive(Clone, Debug, Serialize)]
@@ -89,7 +89,7 @@ pub(crate) fn answer(cluster: &TenantCluster, below: &Below) -> Answer {
     chain.extend(unsaid.map(|blocker| of_blocker(Stage::Blocker, "it", blocker)));
     said.extend(is_idle(&status).then_some(NO_WORKERS));
     chain.extend(below::links(below, asleep, &Said { reasons: &said, cluster, status: &status }));
-    let waits = asleep && !status.remaining.is_empty();
+    let waits = asleep && holds_changes(cluster);
     let is_ready = phase(cluster, &status) == ClusterPhase::Ready && unready.is_none();
     let healthy = chain.len() == 1 && is_ready && !waits;
     if healthy && let Some(first) = chain.first_mut() {
@@ -137,14 +137,14 @@ fn symptom(cluster: &TenantCluster, status: &TenantClusterStatus, unready: Optio
     let ready = status.worker_nodes_ready.unwrap_or(0);
     let asleep = sleeps(cluster);
     if asleep {
-        let waits = if status.remaining.is_empty() { "" } else { ", and what is left to do waits until it is woken" };
+        let waits = if holds_changes(cluster) { ", and what is left to do waits until it is woken" } else { "" };
         link.message = Some(format!("it is {}: spec.controlPlane.replicas is 0{waits}", rest(cluster)));
         link.owner = Some(BlockerOwner::User);
         link.remedy = Some(format!("{}, to wake it", waker(cluster)));
     }
     if let Some(wanted) = status.worker_nodes_desired.filter(|wanted| *wanted != ready && !asleep) {
         link.evidence.push(match ready > wanted {
-            true => format!("{ready} workers are ready, {wanted} are wanted"),
+            true => format!("{} ready, {wanted} wanted", counted(ready, "worker")),
             false => format!("{ready} of {wanted} workers are ready"),
         });
     }

@@ -206,7 +206,9 @@ team-a/my-cluster is Ready
     assert_eq!(told(held), asleep(waits, "  seen  still to do: my-cluster-workers: 3 to 5 machines\n"));
     let mut going = status;
     going["conditions"][0] = json!({"type": "ControlPlaneReady", "status": "True"});
-    assert_eq!(told(going), asleep("being put to sleep: spec.controlPlane.replicas is 0", ""));
+    going["remaining"] = json!(["control plane: put it to sleep"]);
+    let seen = "  seen  still to do: control plane: put it to sleep\n";
+    assert_eq!(told(going), asleep("being put to sleep: spec.controlPlane.replicas is 0", seen));
 }
 
 #[test]
