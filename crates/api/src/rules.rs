@@ -214,6 +214,49 @@ pub fn cidr(field: &str) -> Rules {
     rule("isCIDR(self)", format!("{field} must be a CIDR, for example 10.244.0.0/16"))
 }
 
+/// Networks that mean something else on every machine: this host, loopback, link-local and multicast.
+const SPECIAL: [&str; 8] =
+    ["0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "::/128", "::1/128", "fe80::/10", "ff00::/8"];
+
+/// A network of which every node gets a part: a /24, or a /64 of IPv6.
+pub fn pod_network(field: &str) -> Rules {
+    let message = "must have room for one node at least: choose a prefix of /24 or shorter, or /64 of IPv6";
+    all([network(field), usable(field), longest_prefix(field, 24, 64, message)])
+}
+
+/// A network of which DNS gets the tenth address.
+pub fn service_network(field: &str) -> Rules {
+    let message = "must have 16 addresses at least: choose a prefix of /28 or shorter, or /124 of IPv6";
+    all([network(field), usable(field), longest_prefix(field, 28, 124, message)])
+}
+
+fn longest_prefix(field: &str, ipv4: u8, ipv6: u8, message: &str) -> Rules {
+    let longest = format!("(cidr(self).ip().family() == 4 ? {ipv4} : {ipv6})");
+    rule(format!("!isCIDR(self) || cidr(self).prefixLength() <= {longest}"), format!("{field} {message}"))
+}
+
+/// A network of which no address is special.
+fn usable(field: &str) -> Rules {
+    let special = SPECIAL.map(|network| format!("'{network}'")).join(", ");
+    let is_special = format!("[{special}].exists(special, {})", cidrs_overlap("special", "self"));
+    rule(
+        format!("!isCIDR(self) || !{is_special}"),
+        format!(
+            "{field} must not overlap 0.0.0.0/8, loopback, link-local or multicast addresses: choose a private network, for \
+             example 10.244.0.0/16"
+        ),
+    )
+}
+
+/// On an object: two CIDR fields are of one address family. Both must exist.
+pub fn same_family(a: &str, b: &str) -> Rules {
+    let family = |field: &str| format!("cidr(self.{field}).ip().family()");
+    rule(
+        format!("!isCIDR(self.{a}) || !isCIDR(self.{b}) || {} == {}", family(a), family(b)),
+        format!("{a} and {b} are of different address families: choose two IPv4 or two IPv6 networks"),
+    )
+}
+
 /// A network without an address in it: `10.244.1.0/16` is a slip for `10.244.0.0/16`, or for `10.244.1.0/24`.
 pub fn network(field: &str) -> Rules {
     let whole = "cidr(self).masked()";

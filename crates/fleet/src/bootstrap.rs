@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use butler_api::butler::tenant_cluster::Workers;
+use butler_api::butler::tenant_cluster::{Networking, Workers};
 use butler_api::shared::{Blocker, BlockerOwner, MachineTemplate};
 use capi::bootstrap::KubeadmConfigTemplateSpec;
 use ipnet::IpNet;
@@ -61,7 +61,7 @@ pub(crate) fn config(
     };
     let trouble =
         |message: String| vec![blocker("NodeOsRefused", message, BlockerOwner::User, format!("correct {field}"))];
-    let machines = machines(around, wanted, workers.machine_template.as_ref(), version).map_err(&trouble)?;
+    let machines = machines(around, wanted, workers.machine_template.as_ref(), version)?;
     let asked = Pool { labels: workers.labels.clone(), taints: workers.taints.clone(), ..machines };
     let rendered = |pool: &Pool| machine_os::bootstrap(pool).map_err(|error| trouble(error.to_string()));
     let any = Pool { join: Some(any_way()), talos: Some(any_authority()), ..asked.clone() };
@@ -91,7 +91,7 @@ pub(crate) fn control_plane(
     let trouble = |message: String| {
         vec![blocker("NodeOsRefused", message, BlockerOwner::User, "correct spec.controlPlane.machineTemplate")]
     };
-    let machines = machines(around, wanted, asked.machine_template.as_ref(), version).map_err(trouble)?;
+    let machines = machines(around, wanted, asked.machine_template.as_ref(), version)?;
     machine_os::control_plane(&machines, &asked.cert_sans).map_err(|error| trouble(error.to_string()))
 }
 
@@ -101,7 +101,7 @@ fn machines(
     wanted: &Wanted,
     template: Option<&MachineTemplate>,
     version: Version,
-) -> Result<Pool, String> {
+) -> Result<Pool, Vec<Blocker>> {
     let mut os = template.and_then(|template| template.os.clone()).unwrap_or_default();
     os.ssh_authorized_key = os.ssh_authorized_key.or_else(|| around.ssh_key.clone());
     Ok(Pool {
@@ -109,7 +109,7 @@ fn machines(
         kubernetes: version,
         os,
         join: None,
-        network: network(wanted).ok_or("the networks of the cluster cannot be read")?,
+        network: network(&wanted.spec.networking).map_err(|message| vec![networks_refused(message)])?,
         labels: Default::default(),
         taints: Vec::new(),
         kubelet_args: Default::default(),
@@ -133,10 +133,45 @@ fn any_authority() -> TalosAuthority {
 
 const ANY_CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n";
 
-fn network(wanted: &Wanted) -> Option<ClusterNetwork> {
-    let networking = &wanted.spec.networking;
-    let services: IpNet = networking.service_cidr.parse().ok()?;
-    let pods: IpNet = networking.pod_cidr.parse().ok()?;
-    let dns = services.hosts().nth(DNS - 1)?;
-    Some(ClusterNetwork { dns, domain: DOMAIN.to_owned(), pods: vec![pods], services: vec![services] })
+fn network(networking: &Networking) -> Result<ClusterNetwork, String> {
+    let read = |field: &str, text: &str| -> Result<IpNet, String> {
+        text.parse().map_err(|_| format!("networking.{field} is no network: {text}"))
+    };
+    let services = read("serviceCIDR", &networking.service_cidr)?;
+    let pods = read("podCIDR", &networking.pod_cidr)?;
+    let small = || format!("networking.serviceCIDR has no address for DNS, which is the tenth: {services}");
+    let dns = services.hosts().nth(DNS - 1).ok_or_else(small)?;
+    Ok(ClusterNetwork { dns, domain: DOMAIN.to_owned(), pods: vec![pods], services: vec![services] })
+}
+
+/// The networks of a cluster stay what they are.
+fn networks_refused(message: String) -> Blocker {
+    let remedy = "make a new cluster with another spec.networking";
+    blocker("NetworksRefused", message, BlockerOwner::User, remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_that_machines_cannot_use_are_named() {
+        for (pods, services, expected) in [
+            ("10.244.0.0/16", "10.96.0.0/12", Ok("10.96.0.10")),
+            ("10.244.0.0/16", "10.96.0.0/28", Ok("10.96.0.10")),
+            ("x", "10.96.0.0/12", Err("networking.podCIDR is no network: x")),
+            ("10.244.0.0/16", "10.96.0.0", Err("networking.serviceCIDR is no network: 10.96.0.0")),
+            (
+                "10.244.0.0/16",
+                "10.96.0.0/29",
+                Err("networking.serviceCIDR has no address for DNS, which is the tenth: 10.96.0.0/29"),
+            ),
+        ] {
+            let asked = Networking { pod_cidr: pods.into(), service_cidr: services.into(), ..Networking::default() };
+            let dns = network(&asked).map(|network| network.dns.to_string());
+            assert_eq!(dns.as_deref().map_err(String::as_str), expected);
+        }
+        let refused = networks_refused("m".to_owned());
+        assert_eq!(refused.remedy.as_deref(), Some("make a new cluster with another spec.networking"));
+    }
 }

@@ -12,6 +12,7 @@ mod chance;
 mod world;
 
 use butler_api::butler::tenant_cluster::{ClusterPhase, TenantClusterSpec, TenantClusterStatus};
+use butler_api::shared::BlockerOwner;
 use chance::Chance;
 use fleet::cluster::plan;
 use jiff::Timestamp;
@@ -244,6 +245,73 @@ fn who_sleeps_as_wanted_says_so_and_is_woken_to_be_removed() {
 }
 
 #[test]
+fn who_is_put_to_sleep_is_not_told_to_be_ready() {
+    let mut chance = Chance::of(1);
+    let mut world = World::new(spec());
+    settle(&mut world, &mut chance);
+    change(&mut world, |spec| spec.control_plane.replicas = Some(0));
+    let going =
+        "being put to sleep: spec.controlPlane.replicas is 0; set spec.controlPlane.replicas to 1 or more to wake it";
+    // Those below have not begun yet.
+    for left in ["control plane: 1 to 0 replicas", "control plane: put it to sleep"] {
+        world.round(&mut chance, false);
+        assert_eq!((status(&world).phase, blockers(&world)), (Some(ClusterPhase::Ready), Vec::new()));
+        assert_eq!(status(&world).remaining, [left]);
+        assert_eq!(told(&world, "Ready"), ("False".into(), "Asleep".into(), going.into()));
+        assert_eq!(told(&world, "ControlPlaneReady").0, "True");
+    }
+}
+
+#[test]
+fn what_is_changed_while_asleep_waits_until_it_is_woken() {
+    let machines = |replicas| move |spec: &mut TenantClusterSpec| spec.workers.replicas = Some(replicas);
+    let template = |spec: &mut TenantClusterSpec| {
+        spec.workers.machine_template = serde_json::from_value(json!({"cpu": 1})).unwrap();
+    };
+    let version = |spec: &mut TenantClusterSpec| spec.kubernetes_version = Some("v1.31.0".to_owned());
+    let pool = |spec: &mut TenantClusterSpec| {
+        spec.worker_pools = serde_json::from_value(json!([{"name": "more", "replicas": 2}])).unwrap();
+    };
+    let no_pool = |spec: &mut TenantClusterSpec| spec.worker_pools.clear();
+    type Change = Box<dyn Fn(&mut TenantClusterSpec)>;
+    let table: Vec<(Change, Change, &[&str])> = vec![
+        (Box::new(|_| {}), Box::new(machines(5)), &["c-workers: 3 to 5 machines"]),
+        (Box::new(|_| {}), Box::new(machines(1)), &["c-workers: 3 to 1 machine"]),
+        (Box::new(|_| {}), Box::new(template), &["c-workers: replace all machines by ones of the new template"]),
+        (Box::new(|_| {}), Box::new(version), &["c-workers: v1.30.0 to v1.31.0", "control plane: v1.30.0 to v1.31.0"]),
+        (Box::new(|_| {}), Box::new(pool), &["c-more: make 2 machines"]),
+        (Box::new(pool), Box::new(no_pool), &["c-more: remove 2 machines and the pool"]),
+    ];
+    for (before, wish, left) in table {
+        let mut chance = Chance::of(1);
+        let mut world = World::new(spec());
+        change(&mut world, before);
+        settle(&mut world, &mut chance);
+        change(&mut world, |spec| spec.control_plane.replicas = Some(0));
+        settle(&mut world, &mut chance);
+        let (pools, machines) = (world.deployments.clone(), world.machines.clone());
+        // Nobody can say how they are, and nothing of it is a change.
+        world.deployments.get_mut("c-workers").unwrap().status.as_mut().unwrap().ready_replicas = 0;
+        world.round(&mut chance, false);
+        assert_eq!((status(&world).remaining, blockers(&world)), (Vec::new(), Vec::new()));
+        change(&mut world, wish);
+        settle(&mut world, &mut chance);
+        assert!(world.deployments == pools && world.machines == machines, "{left:?}");
+        assert_eq!((status(&world).phase, blockers(&world)), (Some(ClusterPhase::Ready), vec!["Asleep".to_owned()]));
+        assert_eq!(status(&world).remaining, left);
+        let ready = told(&world, "Ready").2;
+        assert!(ready.ends_with(&format!("; until then this waits: {}", left.join("; "))), "{ready}");
+        change(&mut world, |spec| spec.control_plane.replicas = Some(1));
+        world.round(&mut chance, false);
+        assert_eq!(status(&world).phase, Some(ClusterPhase::Updating));
+        settle(&mut world, &mut chance);
+        assert_eq!((status(&world).phase, status(&world).remaining), (Some(ClusterPhase::Ready), Vec::new()));
+        assert_eq!(i32::try_from(world.machines.len()).ok(), status(&world).worker_nodes_desired, "{left:?}");
+        assert!(world.deployments != pools, "{left:?}");
+    }
+}
+
+#[test]
 fn what_a_pause_holds_is_told() {
     let mut chance = Chance::of(1);
     let mut world = World::new(spec());
@@ -347,6 +415,37 @@ fn a_repair_keeps_a_cluster_ready_and_a_loss_makes_none_so() {
 }
 
 #[test]
+fn what_workers_that_came_back_have_yet_to_start_is_no_alarm() {
+    let (butler, user) = (Some(BlockerOwner::Butler), Some(BlockerOwner::User));
+    // Who goes down, and whose it is to do something: no worker at all is left for a while, or the addon was down before.
+    for steps in [
+        vec![
+            (0, 0, "Degraded", None),
+            (1, 3, "Degraded", butler),
+            (598, 3, "Degraded", butler),
+            (2, 3, "Degraded", user),
+        ],
+        vec![
+            (600, 3, "Degraded", user),
+            (0, 0, "Degraded", None),
+            (1, 3, "Degraded", butler),
+            (600, 3, "Degraded", user),
+        ],
+        vec![(0, 2, "Degraded", None), (1, 3, "Degraded", butler), (0, 3, "Installed", None)],
+    ] {
+        let mut world = World::new(spec());
+        settle(&mut world, &mut Chance::of(1));
+        for (step, (later, machines, phase, owner)) in steps.into_iter().enumerate() {
+            world.now += later;
+            look(&mut world, machines, phase);
+            let blockers = status(&world).blockers;
+            let told = blockers.iter().find(|blocker| blocker.reason == "AddonDegraded");
+            assert_eq!(told.and_then(|told| told.owner), owner, "{step}: {machines} {phase}");
+        }
+    }
+}
+
+#[test]
 fn what_is_left_to_do_for_an_addon_is_what_it_waits_for() {
     let missing = json!([{"type": "Installed", "status": "False"}]);
     let awaits = json!([{"reason": "NoWorkers", "message": "no worker is ready"}]);
@@ -354,6 +453,8 @@ fn what_is_left_to_do_for_an_addon_is_what_it_waits_for() {
         (json!({"phase": "Installed"}), vec![]),
         (json!({"phase": "Installed", "blockers": awaits}), vec!["c-cilium: start it"]),
         (json!({"phase": "Installed", "conditions": missing}), vec!["c-cilium: change it"]),
+        (json!({"phase": "Installing", "installedVersion": "1.0.0"}), vec!["c-cilium: install it"]),
+        (json!({"phase": "Upgrading", "installedVersion": "1.0.0"}), vec!["c-cilium: upgrade it"]),
     ] {
         let mut world = World::new(spec());
         settle(&mut world, &mut Chance::of(1));

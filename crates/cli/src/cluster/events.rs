@@ -1,6 +1,6 @@
 //! `butlerctl cluster events`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use butler_api::butler::{TenantAddon, TenantCluster};
 use clap::Args;
@@ -73,7 +73,8 @@ struct About {
     team: String,
     cluster: String,
     uid: String,
-    addons: BTreeSet<String>,
+    /// By name.
+    addons: BTreeMap<String, Option<String>>,
 }
 
 impl About {
@@ -84,14 +85,14 @@ impl About {
             Err(error) if Failure::is_forbidden(&error) => Vec::new(),
             listed => listed?.items,
         };
-        let addons = addons.iter().filter(|addon| addon.spec.cluster_ref.name == found.name).map(ResourceExt::name_any);
+        let addons = addons.into_iter().filter(|addon| addon.spec.cluster_ref.name == found.name);
         let internals = cluster.status.and_then(|status| status.tenant_namespace);
         Ok(Self {
             namespaces: [found.namespace.clone()].into_iter().chain(internals).collect(),
             team: found.namespace.clone(),
             cluster: found.name.clone(),
             uid: found.object.metadata.uid.clone().unwrap_or_default(),
-            addons: addons.collect(),
+            addons: addons.map(|addon| (addon.name_any(), addon.metadata.uid)).collect(),
         })
     }
 
@@ -101,10 +102,11 @@ impl About {
         if event.metadata.namespace.as_deref() != Some(&self.team) {
             return true;
         }
+        // Others of the same names may have been there before.
+        let is_this = |uid: Option<&str>| object.uid.is_none() || object.uid.as_deref() == uid;
         match object.kind.as_deref() {
-            // A cluster of the same name may have been there before.
-            Some("TenantCluster") => name == self.cluster && object.uid.as_ref().is_none_or(|uid| *uid == self.uid),
-            Some("TenantAddon") => self.addons.contains(name),
+            Some("TenantCluster") => name == self.cluster && is_this(Some(&self.uid)),
+            Some("TenantAddon") => self.addons.get(name).is_some_and(|uid| is_this(uid.as_deref())),
             _ => false,
         }
     }
@@ -163,6 +165,43 @@ fn print_events(events: &[Event], format: Format) -> Outcome {
         format => {
             let items = serde_json::to_value(events)?;
             print_value(&serde_json::json!({"apiVersion": "v1", "kind": "EventList", "items": items}), format)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn events_of_namesakes_that_were_there_before_are_left_out() {
+        let about = About {
+            namespaces: Vec::new(),
+            team: "t".into(),
+            cluster: "c".into(),
+            uid: "1".into(),
+            addons: [("c-cilium".to_owned(), Some("2".to_owned()))].into(),
+        };
+        for (namespace, kind, name, uid, expected) in [
+            ("t", "TenantCluster", "c", Some("1"), true),
+            ("t", "TenantCluster", "c", None, true),
+            ("t", "TenantCluster", "c", Some("0"), false),
+            ("t", "TenantCluster", "d", Some("1"), false),
+            ("t", "TenantAddon", "c-cilium", Some("2"), true),
+            ("t", "TenantAddon", "c-cilium", None, true),
+            ("t", "TenantAddon", "c-cilium", Some("0"), false),
+            ("t", "TenantAddon", "d-cilium", Some("2"), false),
+            ("t", "Pod", "c", None, false),
+            ("c-12345678", "Machine", "m", Some("3"), true),
+        ] {
+            let event: Event = serde_json::from_value(json!({
+                "metadata": {"name": "e", "namespace": namespace},
+                "involvedObject": {"kind": kind, "name": name, "uid": uid},
+            }))
+            .unwrap();
+            assert_eq!(about.concerns(&event), expected, "{kind} {name} {uid:?}");
         }
     }
 }

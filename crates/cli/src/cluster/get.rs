@@ -2,7 +2,7 @@
 
 use butler_api::butler::TenantCluster;
 use butler_api::butler::tenant_cluster::{ClusterPhase, PoolStatus, TenantClusterStatus, Workers};
-use butler_api::shared::MachineTemplate;
+use butler_api::shared::{Condition, MachineTemplate};
 use clap::Args;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -10,7 +10,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 
 use super::row::{HEADINGS, Row, WIDE_HEADINGS, cells, phase_colour};
 use super::wait::next;
-use super::{Named, age, sleeps};
+use super::{Named, age, are_workers_unknown, counted, rest, sleeps};
 use crate::failure::{Failure, Outcome};
 use crate::lookup::{self, Found};
 use crate::output::{Format, print_object};
@@ -86,9 +86,9 @@ fn described(cluster: &TenantCluster, now: Timestamp, wide: bool, screen: Screen
     let since = status.last_transition_time.as_ref().map(|time| format!(" for {}", age(Some(time), now)));
     let (is_paused, asleep) = (cluster.spec.paused == Some(true), sleeps(cluster));
     let held = match (is_paused, asleep) {
-        (true, _) => ", paused",
-        (false, true) => ", asleep: spec.controlPlane.replicas is 0, 1 or more wakes it",
-        (false, false) => "",
+        (true, _) => ", paused".to_owned(),
+        (false, true) => format!(", {}: spec.controlPlane.replicas is 0, 1 or more wakes it", rest(cluster)),
+        (false, false) => String::new(),
     };
     let painted = phase_colour(phase.as_str()).map(|colour| screen.paint(colour, phase.as_str()));
     let wanted = cluster.spec.kubernetes_version.clone().or(resolved.kubernetes_version);
@@ -104,7 +104,9 @@ fn described(cluster: &TenantCluster, now: Timestamp, wide: bool, screen: Screen
     let provider =
         provider.or_else(|| cluster.spec.provider_config_ref.as_ref().map(|reference| reference.name.clone()));
     let ready = status.worker_nodes_ready.unwrap_or(0);
+    let is_unknown = are_workers_unknown(&status);
     let workers = status.worker_nodes_desired.map(|wanted| match ready > wanted {
+        _ if is_unknown => format!("{wanted} wanted, and nobody can say how many are ready"),
         true => format!("{ready} ready, {wanted} wanted"),
         false => format!("{ready} of {wanted} ready"),
     });
@@ -121,7 +123,8 @@ fn described(cluster: &TenantCluster, now: Timestamp, wide: bool, screen: Screen
     lines.push(("Age", age(cluster.metadata.creation_timestamp.as_ref(), now)));
     if wide {
         let control_plane = &cluster.spec.control_plane;
-        lines.push(("Control plane", format!("{}, {} replicas", control_plane.type_, control_plane.replicas())));
+        let replicas = counted(control_plane.replicas(), "replica");
+        lines.push(("Control plane", format!("{}, {replicas}", control_plane.type_)));
         lines.push(("Pod network", cluster.spec.networking.pod_cidr.clone()));
         lines.push(("Service network", cluster.spec.networking.service_cidr.clone()));
         let addresses = resolved.load_balancer_addresses.or(cluster.spec.load_balancer_addresses());
@@ -140,7 +143,7 @@ fn described(cluster: &TenantCluster, now: Timestamp, wide: bool, screen: Screen
         text += &format!("{:<17}{}\n", "Left to do:", plain(left));
     }
     if wide {
-        text += &pools(&status.worker_pools, screen);
+        text += &pools(&status.worker_pools, is_unknown, screen);
     }
     text + &conditions(&status.conditions, now, screen)
 }
@@ -165,14 +168,14 @@ fn defaults(cluster: &TenantCluster) -> Option<String> {
     let all = [
         version,
         provider.map(|reference| format!("provider {}", reference.name)),
-        workers.map(|count| format!("{count} workers")),
+        workers.map(|count| counted(count, "worker")),
         machine.and_then(size),
     ];
     let all: Vec<String> = all.into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-fn conditions(conditions: &[butler_api::shared::Condition], now: Timestamp, screen: Screen) -> String {
+fn conditions(conditions: &[Condition], now: Timestamp, screen: Screen) -> String {
     if conditions.is_empty() {
         return String::new();
     }
@@ -189,7 +192,7 @@ fn conditions(conditions: &[butler_api::shared::Condition], now: Timestamp, scre
     format!("\n{}", table.render(screen))
 }
 
-fn pools(pools: &[PoolStatus], screen: Screen) -> String {
+fn pools(pools: &[PoolStatus], is_unknown: bool, screen: Screen) -> String {
     if pools.is_empty() {
         return String::new();
     }
@@ -200,7 +203,7 @@ fn pools(pools: &[PoolStatus], screen: Screen) -> String {
             Cell::from(&pool.name),
             number(pool.desired_replicas),
             number(pool.replicas),
-            number(pool.ready_replicas),
+            if is_unknown { "-".into() } else { number(pool.ready_replicas) },
             number(pool.updated_replicas),
             pool.kubernetes_version.as_deref().unwrap_or_default().into(),
         ]);
@@ -243,12 +246,16 @@ mod tests {
     #[test]
     fn what_holds_a_cluster_is_told_with_its_phase() {
         let told = |spec: serde_json::Value, reason: &str| {
+            let workers = if reason == "Asleep" { "Unknown" } else { "True" };
             let cluster: TenantCluster = serde_json::from_value(json!({
                 "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster", "metadata": {"name": "c"},
                 "spec": spec, "status": {
                     "phase": "Ready", "workerNodesReady": 5, "workerNodesDesired": 3,
                     "observedState": {"kubernetesVersion": "v1.34.2"},
-                    "conditions": [{"type": "Ready", "status": "False", "reason": reason}],
+                    "conditions": [
+                        {"type": "Ready", "status": "False", "reason": reason},
+                        {"type": "WorkersReady", "status": workers},
+                    ],
                 },
             }))
             .unwrap();
@@ -264,7 +271,7 @@ mod tests {
         let phase = "Ready, asleep: spec.controlPlane.replicas is 0, 1 or more wakes it";
         assert_eq!(
             told(json!({"controlPlane": {"replicas": 0}, "kubernetesVersion": "v1.35.0"}), "Asleep"),
-            [phase, "v1.34.2, and v1.35.0 once it is woken", workers]
+            [phase, "v1.34.2, and v1.35.0 once it is woken", "3 wanted, and nobody can say how many are ready",]
         );
         assert_eq!(told(json!({"kubernetesVersion": "v1.35.0"}), "x")[1], "v1.34.2, on its way to v1.35.0");
     }

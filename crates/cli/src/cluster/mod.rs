@@ -19,8 +19,9 @@ mod wait;
 mod why;
 
 use butler_api::butler::TenantCluster;
-use butler_api::names::conditions::READY;
-use butler_api::shared::Condition;
+use butler_api::butler::tenant_cluster::TenantClusterStatus;
+use butler_api::names::conditions::{CONTROL_PLANE_READY, READY, WORKERS_READY};
+use butler_api::shared::{Condition, ConditionStatus};
 use clap::{Args, Subcommand};
 use fleet::cluster::ASLEEP;
 use jiff::Timestamp;
@@ -129,8 +130,30 @@ pub(crate) fn check_awake(found: &lookup::Found) -> Outcome {
     if !sleeps(&cluster) {
         return Ok(());
     }
-    let (name, waker) = (&found.name, waker(&cluster));
-    Err(Failure::failed(format!("{name} is asleep: spec.controlPlane.replicas is 0; `{waker}` wakes it")))
+    let (name, rest, waker) = (&found.name, rest(&cluster), waker(&cluster));
+    Err(Failure::failed(format!("{name} is {rest}: spec.controlPlane.replicas is 0; `{waker}` wakes it")))
+}
+
+/// How a cluster is in which nobody is to answer, in words.
+fn rest(cluster: &TenantCluster) -> &'static str {
+    if still_answers(cluster) { "being put to sleep" } else { "asleep" }
+}
+
+/// Whether something is left to do in a cluster that sleeps; one that goes to sleep has that left itself.
+fn holds_changes(cluster: &TenantCluster) -> bool {
+    !still_answers(cluster) && cluster.status.as_ref().is_some_and(|status| !status.remaining.is_empty())
+}
+
+fn still_answers(cluster: &TenantCluster) -> bool {
+    let conditions = cluster.status.iter().flat_map(|status| &status.conditions);
+    let answers = |known: &Condition| known.type_ == CONTROL_PLANE_READY && known.status == ConditionStatus::True;
+    conditions.into_iter().any(answers)
+}
+
+/// Whether nobody can say how many workers are ready.
+fn are_workers_unknown(status: &TenantClusterStatus) -> bool {
+    let is_unknown = |known: &Condition| known.type_ == WORKERS_READY && known.status == ConditionStatus::Unknown;
+    status.conditions.iter().any(is_unknown)
 }
 
 /// The command that wakes a cluster.
@@ -140,8 +163,23 @@ fn waker(cluster: &TenantCluster) -> String {
     format!("kubectl -n {team} patch tenantcluster {name} --type merge -p '{spec}'")
 }
 
+/// So many of something, in words.
+fn counted(count: i32, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
 /// How long ago something was, as kubectl writes it.
 pub(crate) fn age(then: Option<&Time>, now: Timestamp) -> String {
     let seconds = then.map(|then| now.as_second().saturating_sub(then.0.as_second()));
     seconds.map_or_else(|| "<unknown>".to_owned(), kernel::duration::human)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!([0, 1, 2].map(|count| counted(count, "worker")), ["0 workers", "1 worker", "2 workers"]);
+    }
 }

@@ -7,6 +7,7 @@ use butler_api::butler::TenantCluster;
 use butler_api::butler::tenant_cluster::{ClusterPhase, TenantClusterStatus};
 use butler_api::shared::ConditionStatus;
 
+use super::are_workers_unknown;
 use crate::screen::{Screen, plain, tell};
 
 /// The phases of a new cluster, in their order.
@@ -115,9 +116,11 @@ fn step(phase: ClusterPhase, status: &TenantClusterStatus) -> String {
     let step = number.map(|number| format!(" (step {} of {})", number + 1, WAY.len())).unwrap_or_default();
     let held = status.conditions.iter().filter(|condition| condition.status == ConditionStatus::True);
     let held: Vec<&str> = held.map(|condition| condition.type_.as_str()).collect();
-    let workers = status
-        .worker_nodes_desired
-        .map(|wanted| format!(", {}/{wanted} workers", status.worker_nodes_ready.unwrap_or(0)));
+    let ready = match are_workers_unknown(status) {
+        true => "-".to_owned(),
+        false => status.worker_nodes_ready.unwrap_or(0).to_string(),
+    };
+    let workers = status.worker_nodes_desired.map(|wanted| format!(", {ready}/{wanted} workers"));
     let held = if held.is_empty() { String::new() } else { format!(", {}", held.join(", ")) };
     format!("{phase}{step}{}{held}", workers.unwrap_or_default())
 }
@@ -169,6 +172,11 @@ mod tests {
                 "left: install cilium",
             ]
         );
+        let asleep = json!({
+            "phase": "Ready", "readySince": "2026-01-01T00:00:00Z", "workerNodesReady": 3, "workerNodesDesired": 3,
+            "conditions": [{"type": "WorkersReady", "status": "Unknown"}],
+        });
+        assert_eq!(lines(&cluster(asleep)), ["Ready, -/3 workers"]);
         let updating = json!({"phase": "Updating", "readySince": "2026-01-01T00:00:00Z"});
         assert_eq!(lines(&cluster(updating)), ["Updating"]);
         assert_eq!(lines(&cluster(json!({}))), ["Pending (step 1 of 4)"]);

@@ -1,6 +1,7 @@
 //! A cluster as a row of a table, out of the few fields that are shown.
 
 use butler_api::butler::tenant_cluster::ClusterPhase;
+use butler_api::names::conditions::WORKERS_READY;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Deserialize;
@@ -87,6 +88,7 @@ struct Status {
     observed_state: Observed,
     resolved: Resolved,
     blockers: Vec<Blocker>,
+    conditions: Vec<Condition>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -108,6 +110,14 @@ struct Blocker {
     reason: String,
 }
 
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Condition {
+    #[serde(rename = "type")]
+    type_: String,
+    status: String,
+}
+
 /// The fields of a row.
 pub(crate) fn cells(row: &Row, now: Timestamp, wide: bool) -> Vec<Cell> {
     let nothing = Status::default();
@@ -121,12 +131,17 @@ pub(crate) fn cells(row: &Row, now: Timestamp, wide: bool) -> Vec<Cell> {
     let wanted = spec.kubernetes_version.as_ref().or(status.resolved.kubernetes_version.as_ref());
     let version = status.observed_state.kubernetes_version.as_ref().or(wanted);
     let desired = status.worker_nodes_desired.or(spec.workers.replicas);
-    let workers = desired.map(|desired| format!("{}/{desired}", status.worker_nodes_ready.unwrap_or(0)));
+    let is_unknown = |known: &Condition| known.type_ == WORKERS_READY && known.status == "Unknown";
+    let ready = match status.conditions.iter().any(is_unknown) {
+        true => "-".to_owned(),
+        false => status.worker_nodes_ready.unwrap_or(0).to_string(),
+    };
+    let workers = desired.map(|desired| format!("{ready}/{desired}"));
     let waiting = match status.blockers.first() {
         _ if spec.paused == Some(true) => "Paused",
         Some(blocker) => blocker.reason.as_str(),
         // That nobody answers is no trouble where nobody is to.
-        None if phase == ClusterPhase::Ready.as_str() && spec.control_plane.replicas == Some(0) => "Asleep",
+        None if ["Ready", "Updating"].contains(&phase) && spec.control_plane.replicas == Some(0) => "Asleep",
         None => "",
     };
     let text = |value: Option<&String>| Cell::from(value.map_or("", String::as_str));
@@ -191,7 +206,10 @@ mod tests {
             json!({"metadata": {"name": "new", "namespace": "b"}, "spec": {"paused": true, "workers": {"replicas": 2}}}),
             json!({
                 "metadata": {"name": "night", "namespace": "b"}, "spec": {"controlPlane": {"replicas": 0}},
-                "status": {"phase": "Ready"},
+                "status": {
+                    "phase": "Ready", "workerNodesReady": 4, "workerNodesDesired": 4,
+                    "conditions": [{"type": "WorkersReady", "status": "Unknown"}],
+                },
             }),
             json!({
                 "metadata": {"name": "old", "namespace": "b", "deletionTimestamp": "2026-01-01T23:00:00Z"},
@@ -208,7 +226,7 @@ mod tests {
 NAME         TEAM     PHASE      VERSION   WORKERS   ENDPOINT           WAITING FOR             AGE
 my-cluster   team-a   Updating   v1.30.0   3/3       10.40.0.201:6443   ControlPlaneUpgrading   24h
 new          b        Pending    <none>    0/2       <none>             Paused                  <unknown>
-night        b        Ready      <none>    <none>    <none>             Asleep                  <unknown>
+night        b        Ready      <none>    -/4       <none>             Asleep                  <unknown>
 old          b        Deleting   <none>    <none>    <none>             <none>                  <unknown>
 "
         );

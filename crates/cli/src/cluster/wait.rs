@@ -16,7 +16,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
 use super::progress::{Progress, waiting_for};
-use super::{Named, sleeps, waker};
+use super::{Named, holds_changes, rest, waker};
 use crate::failure::{Code, Failure, Outcome};
 use crate::lookup;
 use crate::screen::print;
@@ -185,10 +185,12 @@ pub(crate) fn judge(goal: &Goal, cluster: Option<&TenantCluster>) -> Verdict {
     };
     let is_paused = cluster.spec.paused == Some(true);
     let is_held = is_paused && *goal == Goal::Ready && !status.remaining.is_empty();
-    if reached && !outdated && !is_held {
+    let is_leaving = cluster.metadata.deletion_timestamp.is_some();
+    // By the spec, as pods may answer for a while longer.
+    let is_to_sleep = *goal == Goal::Ready && cluster.spec.control_plane.replicas == Some(0) && !is_paused;
+    if reached && !outdated && !is_held && !is_to_sleep {
         return Verdict::Reached;
     }
-    let is_leaving = cluster.metadata.deletion_timestamp.is_some();
     let held = match goal {
         // Until its controller has seen a change, nobody knows whether anything waits.
         Goal::Ready if is_paused && !outdated && !is_leaving => Some("what was asked for"),
@@ -199,8 +201,10 @@ pub(crate) fn judge(goal: &Goal, cluster: Option<&TenantCluster>) -> Verdict {
         let (name, team) = (cluster.name_any(), cluster.namespace().unwrap_or_default());
         return Verdict::Held(format!("paused, and {held} waits for `butlerctl cluster resume {name} -n {team}`"));
     }
-    if *goal == Goal::Ready && !outdated && sleeps(cluster) {
-        return Verdict::Held(format!("asleep: spec.controlPlane.replicas is 0; `{}` wakes it", waker(cluster)));
+    if is_to_sleep && !outdated && !is_leaving && phase != ClusterPhase::Failed {
+        let (how, waker) = (rest(cluster), waker(cluster));
+        let waits = if holds_changes(cluster) { ", and what was asked for waits" } else { "" };
+        return Verdict::Held(format!("{how}: spec.controlPlane.replicas is 0{waits}; `{waker}` wakes it"));
     }
     let retried = cluster.annotations().get(annotations::RETRY);
     let retry_waits = retried.is_some() && retried != status.observed_retry.as_ref();
@@ -350,16 +354,19 @@ mod tests {
     fn nobody_waits_for_what_somebody_holds() {
         let paused =
             |what: &str| Verdict::Held(format!("paused, and {what} waits for `butlerctl cluster resume a -n t`"));
-        let asleep = Verdict::Held(
-            "asleep: spec.controlPlane.replicas is 0; `kubectl -n t patch tenantcluster a --type merge \
-             -p '{\"spec\":{\"controlPlane\":{\"replicas\":1}}}'` wakes it"
-                .into(),
-        );
+        let waker = "`kubectl -n t patch tenantcluster a --type merge \
+                     -p '{\"spec\":{\"controlPlane\":{\"replicas\":1}}}'` wakes it";
+        let asleep =
+            |how: &str, waits: &str| Verdict::Held(format!("{how}: spec.controlPlane.replicas is 0{waits}; {waker}"));
         let pause = || json!({"paused": true});
         let sleep = || json!({"controlPlane": {"replicas": 0}});
         let leaving = Some("2026-01-01T00:00:00Z");
         let night = json!([{"type": "Ready", "status": "False", "reason": "Asleep"}]);
         let day = json!([{"type": "Ready", "status": "True"}]);
+        // Told before it was put to sleep, and while it is.
+        let both = json!([{"type": "Ready", "status": "True"}, {"type": "ControlPlaneReady", "status": "True"}]);
+        let dusk = json!([{"type": "Ready", "status": "False"}, {"type": "ControlPlaneReady", "status": "True"}]);
+        let waits = ", and what was asked for waits";
         for (goal, spec, deleted, seen, remaining, conditions, expected) in [
             ("Ready", pause(), None, 2, json!([]), &day, Verdict::Reached),
             ("Ready", pause(), None, 1, json!([]), &day, Verdict::NotYet),
@@ -369,7 +376,19 @@ mod tests {
             ("phase=Updating", pause(), None, 2, json!([]), &day, Verdict::NotYet),
             ("Deleted", pause(), leaving, 2, json!([]), &day, paused("its deletion")),
             ("Deleted", pause(), None, 2, json!([]), &day, Verdict::NotYet),
-            ("Ready", sleep(), None, 2, json!([]), &night, asleep),
+            ("Ready", sleep(), None, 2, json!([]), &night, asleep("asleep", "")),
+            ("Ready", sleep(), None, 2, json!(["workers: 3 to 5 machines"]), &night, asleep("asleep", waits)),
+            ("Ready", sleep(), None, 2, json!([]), &both, asleep("being put to sleep", "")),
+            (
+                "Ready",
+                sleep(),
+                None,
+                2,
+                json!(["control plane: put it to sleep"]),
+                &dusk,
+                asleep("being put to sleep", ""),
+            ),
+            ("Ready", sleep(), leaving, 2, json!([]), &night, Verdict::NotYet),
             ("Ready", sleep(), None, 1, json!([]), &night, Verdict::NotYet),
             ("Deleted", sleep(), leaving, 2, json!([]), &night, Verdict::NotYet),
         ] {

@@ -26,6 +26,11 @@ use crate::names;
 /// Where API servers answer when nobody says.
 const DEFAULT_PORT: i32 = 6443;
 
+/// The cluster waits for an addon that does not run.
+const DEGRADED: &str = "AddonDegraded";
+/// The cluster waits for an addon that somebody paused.
+pub(super) const ADDON_PAUSED: &str = "AddonPaused";
+
 /// What to do for a cluster's addons, and how far they are.
 #[derive(Default)]
 pub(crate) struct Addons {
@@ -53,6 +58,10 @@ pub(crate) fn addons(observed: &Observed, wanted: &Wanted) -> Addons {
     found.are_installed = endpoint(observed).is_some();
     found.are_excused = found.are_installed;
     let workers = Workers::of(observed, wanted);
+    // Workers that came back take a moment to start what fell with them; what is somebody's to mend already stays so.
+    let has_time = workers.excuse_ends().is_some();
+    let is_somebodys = |known: &Blocker| known.reason == DEGRADED && known.owner != Some(BlockerOwner::Butler);
+    let has_time = has_time && !observed.status().blockers.iter().any(is_somebodys);
     for addon in &desired {
         let name = addon.name_any();
         let known = observed.addons.iter().find(|known| known.name_any() == name);
@@ -61,7 +70,9 @@ pub(crate) fn addons(observed: &Observed, wanted: &Wanted) -> Addons {
         let told = known.filter(|known| !is_changed(known, addon)).and_then(|known| known.status.as_ref());
         let is_excused = !is_installed && told.is_some_and(|told| workers.excuse(told));
         found.are_excused &= is_installed || is_excused;
-        found.look_again = found.look_again.or_else(|| workers.excuse_ends().filter(|_| is_excused));
+        let is_given_time =
+            is_excused || (has_time && told.is_some_and(|told| told.phase == Some(AddonPhase::Degraded)));
+        found.look_again = found.look_again.or_else(|| workers.excuse_ends().filter(|_| is_given_time));
         match known {
             Some(known) if !is_owned(observed, known) => found.blockers.push(taken(&name)),
             // It comes back once it is gone.
@@ -73,7 +84,8 @@ pub(crate) fn addons(observed: &Observed, wanted: &Wanted) -> Addons {
             Some(known) => {
                 found.steps.push(Step::Apply(Box::new(Object::Addon(Box::new(addon.clone())))));
                 if !is_installed {
-                    found.blockers.push(not_installed(known));
+                    let cause = not_installed(known);
+                    found.blockers.push(if is_given_time { left_to_butler(cause) } else { cause });
                 }
                 match phase_of(known) {
                     _ if is_up(known) => {}
@@ -82,6 +94,8 @@ pub(crate) fn addons(observed: &Observed, wanted: &Wanted) -> Addons {
                         found.remaining.underway.push(format!("{name}: start it"));
                     }
                     Some(AddonPhase::Installed) => found.remaining.underway.push(format!("{name}: change it")),
+                    // While it comes, its version is on record already.
+                    Some(AddonPhase::Installing) => found.remaining.underway.push(format!("{name}: install it")),
                     _ if is_there(known) => found.remaining.underway.push(format!("{name}: upgrade it")),
                     _ => found.remaining.underway.push(format!("{name}: install it")),
                 }
@@ -232,13 +246,18 @@ fn is_changed(known: &TenantAddon, wanted: &TenantAddon) -> bool {
 
 /// Whether it is installed and runs, as it is asked for now.
 fn is_up(addon: &TenantAddon) -> bool {
-    let told = addon.status.as_ref().and_then(|status| status.observed_generation);
     let conditions = addon.status.iter().flat_map(|status| &status.conditions);
     let is_missing = |known: &Condition| known.type_ == INSTALLED && known.status != ConditionStatus::True;
     phase_of(addon) == Some(AddonPhase::Installed)
         && !conditions.into_iter().any(is_missing)
         && !is_awaiting(addon)
-        && (told.is_none() || told == addon.metadata.generation)
+        && is_told_of_spec(addon)
+}
+
+/// Whether what it tells is about what is asked of it now.
+fn is_told_of_spec(addon: &TenantAddon) -> bool {
+    let told = addon.status.as_ref().and_then(|status| status.observed_generation);
+    told.is_none() || told == addon.metadata.generation
 }
 
 /// Whether it has run, and waits for workers or starts on them once more.
@@ -258,6 +277,9 @@ fn taken(name: &str) -> Blocker {
 /// What an addon of the cluster waits for, in the words of its own status.
 fn not_installed(addon: &TenantAddon) -> Blocker {
     let name = addon.name_any();
+    if !is_told_of_spec(addon) && addon.metadata.deletion_timestamp.is_none() {
+        return waiting("AddonsInstalling", format!("addon {name} is being changed"), Vec::new());
+    }
     let status = addon.status.clone().unwrap_or_default();
     let cause = status.blockers.into_iter().next();
     let evidence = |blocker: Option<Blocker>| -> Vec<String> {
@@ -265,7 +287,7 @@ fn not_installed(addon: &TenantAddon) -> Blocker {
         told.into_iter().flat_map(|(first, more)| std::iter::once(first).chain(more)).take(5).collect()
     };
     let waits = |cause: &Blocker| {
-        let reason = if cause.reason == PAUSED { "AddonPaused" } else { &cause.reason };
+        let reason = if cause.reason == PAUSED { ADDON_PAUSED } else { &cause.reason };
         let message = format!("addon {name} waits: {}", cause.message);
         Blocker { reason: reason.to_owned(), message, since: None, ..cause.clone() }
     };
@@ -279,7 +301,7 @@ fn not_installed(addon: &TenantAddon) -> Blocker {
             let (reason, what) = match phase {
                 AddonPhase::Failed if is_there(addon) => ("AddonFailed", "could not be upgraded"),
                 AddonPhase::Failed => ("AddonFailed", "could not be installed"),
-                _ => ("AddonDegraded", "does not run as it should"),
+                _ => (DEGRADED, "does not run as it should"),
             };
             Blocker {
                 evidence: evidence(cause),
@@ -313,6 +335,11 @@ fn not_installed(addon: &TenantAddon) -> Blocker {
             waiting("AddonsInstalling", format!("addon {name} {doing}"), evidence(cause))
         }
     }
+}
+
+/// The same while nobody has to do anything about it.
+fn left_to_butler(blocker: Blocker) -> Blocker {
+    Blocker { owner: Some(BlockerOwner::Butler), remedy: None, ..blocker }
 }
 
 /// Whether some version of it is on the cluster.
@@ -358,6 +385,7 @@ mod tests {
             json!({"reason": "Paused", "message": "the addon is paused", "owner": "User", "remedy": "resume it"});
         let told = |status: Value| {
             let mut addon = addon("2.0.0", json!({}));
+            addon.metadata.generation = Some(2);
             addon.status = serde_json::from_value(status).unwrap();
             let Blocker { reason, message, remedy, .. } = not_installed(&addon);
             format!("{reason}: {message} ({})", remedy.unwrap_or_default())
@@ -371,6 +399,12 @@ mod tests {
             (
                 json!({"phase": "Installed", "installedVersion": "1.0.0", "blockers": [paused]}),
                 "AddonPaused: addon c-l waits: the addon is paused (resume it)",
+            ),
+            // What failed was corrected, and nobody has looked at that yet.
+            (json!({"phase": "Failed", "observedGeneration": 1}), "AddonsInstalling: addon c-l is being changed ()"),
+            (
+                json!({"phase": "Failed", "observedGeneration": 2}),
+                "AddonFailed: addon c-l could not be installed (correct it in spec.addons)",
             ),
         ] {
             assert_eq!(told(status), expected);

@@ -58,6 +58,7 @@ pub(super) fn plan(observed: &Observed) -> Plan {
         let message = match (observed.machines.len(), observed.control_plane.is_some()) {
             (0, true) => "the control plane is being removed".to_owned(),
             (0, false) => "the infrastructure is being removed".to_owned(),
+            (1, _) => "1 machine is being removed".to_owned(),
             (machines, _) => format!("{machines} machines are being removed"),
         };
         let evidence = observed.machines.iter().filter_map(|machine| motion::of_machine(machine)).take(5);

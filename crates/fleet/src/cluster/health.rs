@@ -1,7 +1,7 @@
 //! What a cluster waits for below itself, in the words of those who know.
 
 use butler_api::names::conditions::WORKERS_READY;
-use butler_api::shared::{Blocker, BlockerOwner};
+use butler_api::shared::{Blocker, BlockerOwner, IntOrPercent};
 use capi::core::{Machine, MachineHealthCheck, UnhealthyCondition};
 use capi::names::{conditions, phases};
 use capi::{Condition, ConditionStatus};
@@ -120,8 +120,13 @@ pub(crate) fn machines(observed: &Observed) -> Vec<Blocker> {
         }
         let message = format!("{name}: {}", motion::of_pool(pool));
         let ill: Vec<_> = observed.machines_of(name).filter_map(|machine| ill_since(machine, turned?)).collect();
-        let held = observed.checks.get(name).and_then(|check| held(check, &ill));
-        let due = observed.checks.get(name).and_then(|check| due(check, &ill));
+        let check = observed.checks.get(name);
+        let held = check.zip(turned).and_then(|(check, turned)| {
+            let lost =
+                observed.machines_of(name).filter(|machine| is_lost(machine, check, turned, observed.now)).count();
+            held(check, &ill, i32::try_from(lost).unwrap_or(i32::MAX))
+        });
+        let due = check.and_then(|check| due(check, &ill));
         let growth = stuck.as_ref().filter(|_| motion::is_growing(pool));
         blockers.push(if let Some(failed) = failed {
             let remedy = "look at the machine at the provider; a machine that stays broken is replaced";
@@ -177,6 +182,18 @@ fn ill_since(machine: &Machine, turned: Timestamp) -> Option<&Condition> {
     (node.status != ConditionStatus::True).then_some(node)
 }
 
+/// Whether a machine is not well, and had its time to become so.
+fn is_lost(machine: &Machine, check: &MachineHealthCheck, turned: Timestamp, now: Timestamp) -> bool {
+    let conditions = machine.status.iter().flat_map(|status| &status.conditions);
+    if Condition::holds(conditions, conditions::NODE_HEALTHY) {
+        return false;
+    }
+    let limit = check.spec.node_startup_timeout.as_deref().and_then(|limit| GoDuration::parse(limit).ok());
+    let limit = limit.map_or(SignedDuration::ZERO, |limit| SignedDuration::from_nanos(limit.0));
+    let made = machine.metadata.creation_timestamp.as_ref();
+    ill_since(machine, turned).is_some() || made.is_none_or(|made| now.duration_since(made.0) >= limit)
+}
+
 /// When the next machine that has lost its node is replaced.
 fn due(check: &MachineHealthCheck, ill: &[&Condition]) -> Option<Timestamp> {
     let due = |node: &&Condition| {
@@ -188,15 +205,28 @@ fn due(check: &MachineHealthCheck, ill: &[&Condition]) -> Option<Timestamp> {
     ill.iter().filter_map(due).min()
 }
 
-/// Why machines that have lost their nodes are not replaced.
-fn held(check: &MachineHealthCheck, ill: &[&Condition]) -> Option<String> {
-    let told = &check.status.as_ref()?.conditions;
-    let allowed = told.iter().find(|known| known.type_ == conditions::REMEDIATION_ALLOWED)?;
-    if allowed.status == ConditionStatus::True || ill.is_empty() {
+/// Why machines that have lost their nodes are not replaced. Others may count as unwell for as long as they start.
+fn held(check: &MachineHealthCheck, ill: &[&Condition], lost: i32) -> Option<String> {
+    let status = check.status.as_ref()?;
+    let allowed = status.conditions.iter().find(|known| known.type_ == conditions::REMEDIATION_ALLOWED)?;
+    if allowed.status == ConditionStatus::True || ill.is_empty() || lost <= most_lost(check, status.expected_machines) {
         return None;
     }
     let why = allowed.message.as_deref().unwrap_or("it replaces nothing now");
     Some(format!("MachineHealthCheck {}: {why}", check.name_any()))
+}
+
+/// How many of so many machines may be lost at once and are replaced.
+fn most_lost(check: &MachineHealthCheck, machines: i32) -> i32 {
+    let most = match &check.spec.max_unhealthy {
+        None => return machines,
+        Some(IntOrPercent::Int(most)) => *most,
+        Some(IntOrPercent::Text(share)) => {
+            let share = share.strip_suffix('%').and_then(|digits| digits.parse::<i64>().ok());
+            i64::from(machines) * share.unwrap_or(100) / 100
+        }
+    };
+    i32::try_from(most).unwrap_or(i32::MAX)
 }
 
 #[cfg(test)]
@@ -237,18 +267,47 @@ mod tests {
     #[test]
     fn a_repair_is_held_where_a_node_is_lost_and_too_many_are() {
         let lost: Condition = serde_json::from_value(json!({"type": "NodeHealthy", "status": "False"})).unwrap();
-        for (allowed, ill, expected) in [
-            ("False", vec![&lost], Some("MachineHealthCheck p: 1 of 2")),
-            ("True", vec![&lost], None),
-            ("False", vec![], None),
+        for (allowed, ill, most, count, expected) in [
+            ("False", vec![&lost], json!(0), 1, Some("MachineHealthCheck p: 2 of 2")),
+            ("False", vec![&lost], json!("40%"), 1, Some("MachineHealthCheck p: 2 of 2")),
+            ("False", vec![&lost], json!(1), 2, Some("MachineHealthCheck p: 2 of 2")),
+            // The other one has not joined yet.
+            ("False", vec![&lost], json!(1), 1, None),
+            ("False", vec![&lost], json!("50%"), 1, None),
+            ("True", vec![&lost], json!(0), 1, None),
+            ("False", vec![], json!(0), 1, None),
         ] {
             let check: MachineHealthCheck = serde_json::from_value(json!({
                 "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineHealthCheck", "metadata": {"name": "p"},
-                "spec": {"clusterName": "c", "selector": {}},
-                "status": {"conditions": [{"type": "RemediationAllowed", "status": allowed, "message": "1 of 2"}]},
+                "spec": {"clusterName": "c", "selector": {}, "maxUnhealthy": most},
+                "status": {
+                    "expectedMachines": 2, "currentHealthy": 0,
+                    "conditions": [{"type": "RemediationAllowed", "status": allowed, "message": "2 of 2"}],
+                },
             }))
             .unwrap();
-            assert_eq!(held(&check, &ill).as_deref(), expected, "{allowed} {}", ill.len());
+            assert_eq!(held(&check, &ill, count).as_deref(), expected, "{allowed} {} {most} {count}", ill.len());
+        }
+    }
+
+    #[test]
+    fn a_machine_that_starts_is_not_lost_before_its_time_is_over() {
+        let check: MachineHealthCheck = serde_json::from_value(json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineHealthCheck", "metadata": {"name": "p"},
+            "spec": {"clusterName": "c", "selector": {}, "nodeStartupTimeout": "10m0s"},
+        }))
+        .unwrap();
+        let (before, after) = ("2026-01-01T11:59:00Z", "2026-01-01T12:01:00Z");
+        for (phase, healthy, turned, now, expected) in [
+            ("Provisioned", "False", before, "2026-01-01T12:09:59Z", false),
+            ("Provisioned", "False", before, "2026-01-01T12:10:00Z", true),
+            ("Running", "Unknown", before, "2026-01-01T12:02:00Z", false),
+            ("Running", "Unknown", after, "2026-01-01T12:02:00Z", true),
+            ("Running", "True", before, "2026-01-01T13:00:00Z", false),
+        ] {
+            let machine = machine(phase, healthy, before);
+            let is_lost = is_lost(&machine, &check, turned.parse().unwrap(), now.parse().unwrap());
+            assert_eq!(is_lost, expected, "{phase} {healthy} {turned} {now}");
         }
     }
 

@@ -24,8 +24,15 @@ pub(crate) fn of_pool(pool: &MachineDeployment) -> String {
         }
         () if ready < wanted => format!("{ready} of {wanted} machines are ready"),
         () if there > wanted => format!("{} of {there} machines to go", there - wanted),
+        () if wanted == 1 => "1 machine waits for its newest change".to_owned(),
         () => format!("{wanted} machines wait for their newest change"),
     }
+}
+
+/// Whether every machine of a pool is there and new, ready or not.
+pub(crate) fn is_complete(pool: &MachineDeployment) -> bool {
+    let wanted = pool.spec.replicas;
+    pool.status.as_ref().is_some_and(|status| [status.replicas, status.updated_replicas] == [wanted; 2])
 }
 
 /// Whether a pool only waits for machines to go.
@@ -81,6 +88,7 @@ mod tests {
             (0, [1, 1, 0], "1 of 1 machines to go", true),
             (0, [2, 0, 2], "2 of 2 machines to go", true),
             (3, [3, 3, 3], "3 machines wait for their newest change", false),
+            (1, [1, 1, 1], "1 machine waits for its newest change", false),
         ] {
             let pool: MachineDeployment = serde_json::from_value(json!({
                 "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineDeployment", "metadata": {"name": "p"},

@@ -4,7 +4,13 @@ use butler_api::butler::tenant_cluster::{ClusterPhase, TenantClusterStatus};
 use butler_api::shared::{Blocker, BlockerOwner};
 use runtime::events::News;
 
+use super::addons::ADDON_PAUSED;
+use super::health::ASLEEP;
+use crate::addon::PAUSED;
 use crate::names::MANAGER;
+
+/// Blockers that somebody wants.
+const DELIBERATE: [&str; 3] = [PAUSED, ADDON_PAUSED, ASLEEP];
 
 /// What is new in `after`. What only Butler waits for is no news: it is in the status while it lasts.
 pub(super) fn news(before: &TenantClusterStatus, after: &TenantClusterStatus) -> Vec<News> {
@@ -22,9 +28,16 @@ pub(super) fn news(before: &TenantClusterStatus, after: &TenantClusterStatus) ->
     {
         all.push(News::normal(MANAGER, "ControlPlaneUpgraded", format!("the control plane went from {old} to {new}")));
     }
-    let known = |blocker: &Blocker| before.blockers.iter().any(|known| known.reason == blocker.reason);
-    let blocked = after.blockers.iter().filter(|b| b.owner != Some(BlockerOwner::Butler) && !known(b));
-    all.extend(blocked.map(|b| News::warning(MANAGER, "Blocked", format!("{}: {}", b.reason, b.message))));
+    let is_news = |blocker: &Blocker| blocker.owner != Some(BlockerOwner::Butler);
+    let is_known = |new: &Blocker| before.blockers.iter().any(|known| known.reason == new.reason && is_news(known));
+    let blocked = after.blockers.iter().filter(|blocker| is_news(blocker) && !is_known(blocker));
+    all.extend(blocked.map(|blocker| {
+        let text = format!("{}: {}", blocker.reason, blocker.message);
+        match DELIBERATE.contains(&blocker.reason.as_str()) {
+            true => News::normal(MANAGER, "Blocked", text),
+            false => News::warning(MANAGER, "Blocked", text),
+        }
+    }));
     all
 }
 
@@ -47,7 +60,8 @@ fn of_phase(was: Option<ClusterPhase>, phase: ClusterPhase, after: &TenantCluste
         ClusterPhase::Ready => {
             let nodes = after.worker_nodes_ready.unwrap_or_default();
             let endpoint = after.control_plane_endpoint.as_deref().unwrap_or("its address");
-            normal("Ready", format!("the cluster serves at {endpoint} with {nodes} worker nodes"))
+            let nodes = if nodes == 1 { "1 worker node".to_owned() } else { format!("{nodes} worker nodes") };
+            normal("Ready", format!("the cluster serves at {endpoint} with {nodes}"))
         }
         ClusterPhase::Updating => normal("Updating", format!("left to do: {}", after.remaining.join("; "))),
         ClusterPhase::Deleting => {
@@ -62,6 +76,7 @@ fn of_phase(was: Option<ClusterPhase>, phase: ClusterPhase, after: &TenantCluste
 
 #[cfg(test)]
 mod tests {
+    use runtime::events::Tone;
     use serde_json::{Value, json};
 
     use super::*;
@@ -83,10 +98,28 @@ mod tests {
             (phase("Pending"), blocked("User"), vec!["Blocked"]),
             (phase("Pending"), blocked("Butler"), vec![]),
             (blocked("User"), blocked("User"), vec![]),
+            // What Butler was at work on is somebody's now.
+            (blocked("Butler"), blocked("User"), vec!["Blocked"]),
         ];
         for (before, after, expected) in table {
             let told = news(&serde_json::from_value(before).unwrap(), &serde_json::from_value(after).unwrap());
             assert_eq!(told.iter().map(|news| news.reason).collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn what_somebody_wants_is_no_alarm() {
+        for (reason, expected) in [
+            ("Paused", Tone::Normal),
+            ("AddonPaused", Tone::Normal),
+            ("Asleep", Tone::Normal),
+            ("RepairHeld", Tone::Warning),
+        ] {
+            let blocker = json!({"reason": reason, "message": "m", "owner": "User"});
+            let after = json!({"phase": "Ready", "blockers": [blocker]});
+            let before = json!({"phase": "Ready"});
+            let told = news(&serde_json::from_value(before).unwrap(), &serde_json::from_value(after).unwrap());
+            assert_eq!(told.iter().map(|news| news.tone).collect::<Vec<_>>(), [expected], "{reason}");
         }
     }
 }

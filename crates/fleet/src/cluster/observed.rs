@@ -142,6 +142,13 @@ impl Observed {
         self.cluster.spec.control_plane.replicas == Some(0) && !self.answers()
     }
 
+    /// Whether it sleeps or is being put to sleep, and has something to sleep on: what its machines are is left as it is.
+    pub fn is_put_to_sleep(&self) -> bool {
+        self.cluster.spec.control_plane.replicas == Some(0)
+            && self.has_answered()
+            && self.cluster.metadata.deletion_timestamp.is_none()
+    }
+
     /// Whether the control plane has answered once.
     pub fn has_answered(&self) -> bool {
         let status = self.control_plane.as_ref().and_then(|plane| plane.status.as_ref());

@@ -155,10 +155,15 @@ pub fn plan(observed: &Observed) -> Plan {
     }
     // Inside a namespace that is not there yet nothing can be made.
     if observed.namespace.is_some() {
-        let kept = objects.clone();
-        plan.steps.extend(objects.into_iter().map(|object| Step::Apply(Box::new(object))));
         let invited = invited(observed, &wanted);
-        plan.steps.extend(superfluous(observed, &kept, &invited, plan.remaining.unasked.is_empty()));
+        // Machines of a cluster that sleeps can neither join nor be drained.
+        let superfluous = match observed.is_put_to_sleep() {
+            true => Vec::new(),
+            false => superfluous(observed, &objects, &invited, plan.remaining.unasked.is_empty()),
+        };
+        let applied = objects.into_iter().filter(|object| !observed.is_put_to_sleep() || !is_of_workers(object));
+        plan.steps.extend(applied.map(|object| Step::Apply(Box::new(object))));
+        plan.steps.extend(superfluous);
         let invited = invited.into_iter().map(|(pool, is_talos)| {
             let due = invitation::due(observed, &pool);
             (due, Step::Invite { pool, is_talos })
@@ -189,11 +194,24 @@ pub fn plan(observed: &Observed) -> Plan {
     plan.facts.hopeless = health::is_hopeless(observed);
     // Nobody who waits for a change is told that a version came that did not.
     plan.facts.changing = wanted.held.is_some() || is_changing(observed, &plan.remaining);
-    if observed.sleeps() && observed.has_answered() && plan.facts.changing {
-        plan.blockers.insert(0, health::asleep("the control plane is asleep, and what is left to do waits for it"));
+    if observed.is_put_to_sleep() {
+        plan.facts.provisioned = false;
+        plan.facts.changing = observed.phase() == Some(ClusterPhase::Updating);
+        if observed.sleeps() && !plan.remaining.is_empty() {
+            plan.blockers.insert(0, health::asleep("the control plane is asleep, and what is left to do waits for it"));
+        }
     }
     plan.wanted = Some(wanted);
     plan
+}
+
+/// Whether an object decides about machines of a worker pool.
+fn is_of_workers(object: &Object) -> bool {
+    match object {
+        Object::ConfigTemplate(_) | Object::MachineTemplate(_) | Object::Deployment(_) | Object::HealthCheck(_) => true,
+        Object::Secret(secret) => secret.annotations().contains_key(names::TEMPLATE),
+        _ => false,
+    }
 }
 
 /// A spec that was changed counts as a change until nothing is left to do; a machine that died and is replaced does not.

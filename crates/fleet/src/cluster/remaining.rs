@@ -76,6 +76,8 @@ fn control_plane(observed: &Observed, wanted: &Wanted, left: &mut Remaining) {
         let ready = status.ready_replicas.unwrap_or_default();
         if wants > 0 && ready < wants {
             left.underway.push(format!("control plane: {ready} of {wants} replicas are ready"));
+        } else if wants == 0 && ready > 0 {
+            left.underway.push("control plane: put it to sleep".to_owned());
         }
     }
 }
@@ -117,5 +119,8 @@ fn pool(
         }
         return;
     }
-    left.underway.push(format!("{name}: {}", motion::of_pool(there)));
+    // How many are ready nobody can say while the control plane is asleep.
+    if !(observed.sleeps() && motion::is_complete(there)) {
+        left.underway.push(format!("{name}: {}", motion::of_pool(there)));
+    }
 }

@@ -97,13 +97,14 @@ fn verdicts(
         Some(blocker) => (blocker.reason, blocker.message),
         None => (fallback.to_owned(), String::new()),
     };
-    let sleeps = observed.sleeps() && observed.has_answered() && phase != ClusterPhase::Deleting;
+    // A pause holds the sleep too.
+    let sleeps = observed.is_put_to_sleep() && (observed.sleeps() || !plan.paused);
     let judge = |aspect: &'static str, holds: bool, good: String, bad: &str| {
         if holds {
             return Verdict::holds(aspect, "AsWanted", good);
         }
         if sleeps && aspect != conditions::INFRASTRUCTURE_READY {
-            return asleep(aspect);
+            return asleep(observed, plan, aspect);
         }
         let (reason, message) = because(aspect, bad);
         Verdict::fails(aspect, reason, message)
@@ -128,6 +129,7 @@ fn verdicts(
             conditions::WORKERS_READY,
             workers,
             match ready > desired {
+                true if ready == 1 => format!("1 worker node is ready, {desired} are wanted"),
                 true => format!("{ready} worker nodes are ready, {desired} are wanted"),
                 false => format!("{ready} of {desired} worker nodes are ready"),
             },
@@ -142,7 +144,7 @@ fn verdicts(
     ];
     // What does not run because workers are missing is no reason to call the rest of the cluster unusable.
     let has_some_workers = plan.wanted.is_some() && (workers || ready > 0);
-    let serves = usable && control_plane && has_some_workers && (has_addons || plan.are_addons_excused);
+    let serves = usable && !sleeps && control_plane && has_some_workers && (has_addons || plan.are_addons_excused);
     let is_changing = plan.paused || phase == ClusterPhase::Updating;
     let next = plan.remaining.underway.first().or(plan.remaining.unasked.first());
     verdicts.push(match (held(plan).filter(|_| serves), next.filter(|_| serves && is_changing)) {
@@ -192,16 +194,24 @@ fn changing(observed: &Observed, plan: &Plan, version: &str, next: &str) -> Verd
     Verdict::holds(conditions::READY, reason, message)
 }
 
-/// What is so while nobody answers because the team wants it so. Of what is inside nobody can say.
-fn asleep(aspect: &'static str) -> Verdict {
+/// What is so while nobody answers, or is about to, because the team wants it so. Of what is inside nobody can say.
+fn asleep(observed: &Observed, plan: &Plan, aspect: &'static str) -> Verdict {
+    let how = if observed.sleeps() { "asleep" } else { "being put to sleep" };
+    let mut message = format!("{how}: spec.controlPlane.replicas is 0; {}", health::WAKE);
     match aspect {
         conditions::WORKERS_READY | conditions::ADDONS_READY => {
-            Verdict::unknown(aspect, health::ASLEEP, "nobody can say while the control plane is asleep")
+            return Verdict::unknown(
+                aspect,
+                health::ASLEEP,
+                format!("nobody can say while the control plane is {how}"),
+            );
         }
-        _ => {
-            Verdict::fails(aspect, health::ASLEEP, format!("asleep: spec.controlPlane.replicas is 0; {}", health::WAKE))
+        conditions::READY if observed.sleeps() && !plan.remaining.is_empty() => {
+            message = format!("{message}; until then this waits: {}", plan.remaining.all().join("; "));
         }
+        _ => {}
     }
+    Verdict::fails(aspect, health::ASLEEP, message)
 }
 
 /// Why the version is another than the one that is wished for.

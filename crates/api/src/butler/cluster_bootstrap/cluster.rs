@@ -127,13 +127,13 @@ pub struct BootstrapNetwork {
     /// Network pods get their addresses from.
     #[serde(rename = "podCIDR", default = "default_pod_cidr")]
     #[schemars(length(max = 43), extend("x-kubernetes-validations" = rules::all([
-        rules::network("podCIDR"), rules::immutable("podCIDR", "make another ClusterBootstrap"),
+        rules::pod_network("podCIDR"), rules::immutable("podCIDR", "make another ClusterBootstrap"),
     ])))]
     pub pod_cidr: String,
     /// Network Services get their addresses from.
     #[serde(rename = "serviceCIDR", default = "default_service_cidr")]
     #[schemars(length(max = 43), extend("x-kubernetes-validations" = rules::all([
-        rules::network("serviceCIDR"), rules::immutable("serviceCIDR", "make another ClusterBootstrap"),
+        rules::service_network("serviceCIDR"), rules::immutable("serviceCIDR", "make another ClusterBootstrap"),
     ])))]
     pub service_cidr: String,
     /// Virtual address of the API server on premises, name or address of its load balancer in a cloud.
@@ -160,6 +160,7 @@ fn network_rules() -> rules::Rules {
     };
     rules::all([
         rules::cidrs_apart("podCIDR", "serviceCIDR", "choose two networks that share no address"),
+        rules::same_family("podCIDR", "serviceCIDR"),
         apart("podCIDR"),
         apart("serviceCIDR"),
     ])

@@ -12,19 +12,20 @@ use crate::{rules, shared::AddressRange};
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules::all([
     rules::cidrs_apart("podCIDR", "serviceCIDR", "choose two networks that share no address"),
+    rules::same_family("podCIDR", "serviceCIDR"),
     rules::at_most_one(&["loadBalancerPool", "lbPoolSize"], "a range of your own, or a number of addresses from the provider's pools"),
 ])))]
 pub struct Networking {
     /// Network pods get their addresses from.
     #[serde(rename = "podCIDR", default = "default_pod_cidr")]
     #[schemars(length(max = 43), extend("x-kubernetes-validations" = rules::all([
-        rules::network("podCIDR"), rules::immutable("networking.podCIDR", "make a new cluster with the other network"),
+        rules::pod_network("podCIDR"), rules::immutable("networking.podCIDR", "make a new cluster with the other network"),
     ])))]
     pub pod_cidr: String,
     /// Network Services get their addresses from.
     #[serde(rename = "serviceCIDR", default = "default_service_cidr")]
     #[schemars(length(max = 43), extend("x-kubernetes-validations" = rules::all([
-        rules::network("serviceCIDR"), rules::immutable("networking.serviceCIDR", "make a new cluster with the other network"),
+        rules::service_network("serviceCIDR"), rules::immutable("networking.serviceCIDR", "make a new cluster with the other network"),
     ])))]
     pub service_cidr: String,
     /// Addresses for the cluster's own load balancers, chosen by hand.

@@ -4,7 +4,7 @@ use butler_api::butler::addon_install::AddonPhase;
 use butler_api::butler::{TenantAddon, TenantCluster};
 use butler_api::shared::{Blocker, Condition};
 use butler_api::steward::TenantControlPlane;
-use fleet::addon::PAUSED;
+use fleet::addon::{NO_WORKERS, PAUSED};
 use fleet::cluster::ASLEEP;
 use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::chain::{Link, Stage, failing, of_blocker, of_condition};
+use super::said::{Said, is_owned};
 use crate::failure::{Failure, Outcome};
 use crate::lookup::Found;
 use crate::session::Session;
@@ -74,24 +75,60 @@ where
     }
 }
 
-/// What control plane and machines have to say, if they are not as they should be. Nodes of a cluster that sleeps have nobody to
-/// tell how they are.
-pub(crate) fn links(below: &Below, asleep: bool) -> Vec<Link> {
-    let control_planes = below.control_planes.iter().flat_map(of_control_plane);
+/// What the objects below have to say that are not as they should be. Nodes of a cluster that sleeps have nobody to tell how
+/// they are.
+pub(crate) fn links(below: &Below, asleep: bool, said: &Said<'_>) -> Vec<Link> {
+    let control_planes = below.control_planes.iter().flat_map(|plane| of_control_plane(plane, said));
     let machines = below.machines.iter().filter_map(|machine| of_machine(machine, asleep));
-    control_planes.chain(machines).collect()
+    let addons = below.addons.iter().flat_map(|addon| of_addon(addon, said));
+    folded(control_planes.chain(machines).chain(addons))
 }
 
-/// What addons have to say, but for these reasons: the cluster has told them for all.
-pub(crate) fn addons(below: &Below, said: &[&str]) -> Vec<Link> {
-    below.addons.iter().flat_map(|addon| of_addon(addon, said)).collect()
+/// Addons that wait for workers and that the cluster does not know, because somebody installed them beside its spec.
+pub(crate) fn beside(below: &Below, cluster: &TenantCluster) -> Vec<String> {
+    let awaits = |addon: &&TenantAddon| {
+        let blockers = addon.status.iter().flat_map(|status| &status.blockers);
+        blockers.into_iter().any(|blocker| blocker.reason == NO_WORKERS)
+    };
+    let beside = below.addons.iter().filter(awaits).filter(|addon| !is_owned(addon, cluster));
+    beside.map(|addon| addon.spec.addon.clone().unwrap_or_else(|| addon.name_any())).collect()
 }
 
-fn of_control_plane(control_plane: &TenantControlPlane) -> Vec<Link> {
+/// Those that say the same together. Subjects begin with kind and name.
+fn folded(links: impl Iterator<Item = Link>) -> Vec<Link> {
+    fn parts(subject: &str) -> (&str, &str) {
+        let (kind, rest) = subject.split_once(' ').unwrap_or((subject, ""));
+        (kind, rest.split_once(' ').map_or("", |(_, how)| how))
+    }
+    let alike = |a: &Link, b: &Link| {
+        parts(&a.subject) == parts(&b.subject)
+            && (&a.message, &a.evidence, a.owner, &a.remedy) == (&b.message, &b.evidence, b.owner, &b.remedy)
+    };
+    let mut groups: Vec<(Link, usize)> = Vec::new();
+    for link in links {
+        match groups.iter_mut().find(|(first, _)| alike(first, &link)) {
+            Some((_, more)) => *more += 1,
+            None => groups.push((link, 0)),
+        }
+    }
+    let told = |(mut link, more): (Link, usize)| {
+        let kind = parts(&link.subject).0.to_owned();
+        match more {
+            0 => {}
+            1 => link.subject += &format!(", and 1 more {kind} like it"),
+            _ => link.subject += &format!(", and {more} more {kind}s like it"),
+        }
+        link
+    };
+    groups.into_iter().map(told).collect()
+}
+
+fn of_control_plane(control_plane: &TenantControlPlane, said: &Said<'_>) -> Vec<Link> {
     let Some(status) = &control_plane.status else { return Vec::new() };
     let name = format!("TenantControlPlane {}", control_plane.name_any());
     if !status.blockers.is_empty() {
-        return status.blockers.iter().map(|blocker| of_blocker(Stage::Object, &name, blocker)).collect();
+        let unsaid = status.blockers.iter().filter(|blocker| !said.has_told(blocker));
+        return unsaid.map(|blocker| of_blocker(Stage::Object, &name, blocker)).collect();
     }
     let is_wrong = |condition: &&Condition| condition.reason.as_deref() != Some(ASLEEP);
     failing(&status.conditions)
@@ -100,12 +137,20 @@ fn of_control_plane(control_plane: &TenantControlPlane) -> Vec<Link> {
         .collect()
 }
 
-fn of_addon(addon: &TenantAddon, said: &[&str]) -> Vec<Link> {
+fn of_addon(addon: &TenantAddon, said: &Said<'_>) -> Vec<Link> {
     let Some(status) = &addon.status else { return Vec::new() };
     let name = format!("TenantAddon {}", addon.name_any());
+    if said.has_told_of(addon) {
+        return Vec::new();
+    }
+    if said.is_excused(addon) {
+        let mut link = Link::new(Stage::Object, format!("{name} is Degraded"));
+        link.message = Some("it fell with workers that are missing, and follows their repair".to_owned());
+        return vec![link];
+    }
     if !status.blockers.is_empty() {
         let is_own = |blocker: &Blocker| blocker.reason == PAUSED && addon.spec.paused == Some(true);
-        let is_unsaid = |blocker: &&Blocker| is_own(blocker) || !said.contains(&blocker.reason.as_str());
+        let is_unsaid = |blocker: &&Blocker| is_own(blocker) || !said.reasons.contains(&blocker.reason.as_str());
         let unsaid = status.blockers.iter().filter(is_unsaid);
         return unsaid.map(|blocker| of_blocker(Stage::Object, &name, blocker)).collect();
     }

@@ -11,7 +11,8 @@ use kube::ResourceExt;
 use serde::Serialize;
 
 use super::below::{self, Below};
-use crate::cluster::{sleeps, waker};
+use super::said::Said;
+use crate::cluster::{counted, holds_changes, rest, sleeps, waker};
 
 /// Why a cluster is as it is.
 #[derive(Clone, Debug, Serialize)]
@@ -21,6 +22,9 @@ pub(crate) struct Answer {
     pub(crate) phase: ClusterPhase,
     /// Nothing stands in its way.
     pub(crate) healthy: bool,
+    /// It has come as far as it is to, and does not serve all the same.
+    #[serde(skip)]
+    pub(crate) unready: bool,
     /// The symptom first, the cause last.
     pub(crate) chain: Vec<Link>,
     /// What could not be read, and so is not part of the answer.
@@ -74,18 +78,20 @@ pub(crate) fn people(owner: BlockerOwner) -> &'static str {
 pub(crate) fn answer(cluster: &TenantCluster, below: &Below) -> Answer {
     let status = cluster.status.clone().unwrap_or_default();
     let asleep = sleeps(cluster);
-    let mut chain = vec![symptom(cluster, &status)];
-    chain.extend(aspects(cluster, &status));
+    let unready = unready(cluster, &status);
+    let mut chain = vec![symptom(cluster, &status, unready)];
+    chain.extend(aspects(cluster, &status, unready.is_some(), &below::beside(below, cluster)));
     chain.extend(unseen(cluster, &status));
     let paused = paused(cluster);
     let mut said = Vec::from_iter(paused.as_ref().map(|_| PAUSED).into_iter().chain(asleep.then_some(ASLEEP)));
     chain.extend(paused);
     let unsaid = status.blockers.iter().filter(|blocker| !said.contains(&blocker.reason.as_str()));
     chain.extend(unsaid.map(|blocker| of_blocker(Stage::Blocker, "it", blocker)));
-    chain.extend(below::links(below, asleep));
     said.extend(is_idle(&status).then_some(NO_WORKERS));
-    chain.extend(below::addons(below, &said));
-    let healthy = chain.len() == 1 && phase(cluster, &status) == ClusterPhase::Ready;
+    chain.extend(below::links(below, asleep, &Said { reasons: &said, cluster, status: &status }));
+    let waits = asleep && holds_changes(cluster);
+    let is_ready = phase(cluster, &status) == ClusterPhase::Ready && unready.is_none();
+    let healthy = chain.len() == 1 && is_ready && !waits;
     if healthy && let Some(first) = chain.first_mut() {
         first.message.get_or_insert_with(|| "nothing stands in its way".to_owned());
     }
@@ -94,6 +100,7 @@ pub(crate) fn answer(cluster: &TenantCluster, below: &Below) -> Answer {
         cluster: cluster.name_any(),
         phase: phase(cluster, &status),
         healthy,
+        unready: unready.is_some(),
         chain,
         unread: below.unread.clone(),
     }
@@ -106,23 +113,38 @@ impl Link {
     }
 }
 
-fn symptom(cluster: &TenantCluster, status: &TenantClusterStatus) -> Link {
+/// The condition Ready, where it is False and the phase does not tell.
+fn unready<'a>(cluster: &TenantCluster, status: &'a TenantClusterStatus) -> Option<&'a Condition> {
+    let is_untold = matches!(phase(cluster, status), ClusterPhase::Ready | ClusterPhase::Updating) && !sleeps(cluster);
+    let fails = |known: &&Condition| known.type_ == READY && known.status != ConditionStatus::True;
+    status.conditions.iter().find(fails).filter(|_| is_untold)
+}
+
+fn symptom(cluster: &TenantCluster, status: &TenantClusterStatus, unready: Option<&Condition>) -> Link {
     let phase = phase(cluster, status);
     let deleting = phase == ClusterPhase::Deleting;
     let (team, name) = (cluster.namespace().unwrap_or_default(), cluster.name_any());
     let mut link = Link::new(Stage::Symptom, format!("{team}/{name} is {phase}"));
+    if let Some(unready) = unready {
+        let Link { subject, message, .. } = of_condition(Stage::Condition, unready);
+        let others = status.conditions.iter().filter(|known| known.type_ != READY).map(|known| known.message.as_ref());
+        let said = others.chain(status.blockers.iter().map(|blocker| Some(&blocker.message)));
+        link.subject = format!("{}, but its condition {subject}", link.subject);
+        link.message = message.filter(|message| said.flatten().all(|said| said != message));
+    }
     link.since =
         if deleting { cluster.metadata.deletion_timestamp.clone() } else { status.last_transition_time.clone() };
     let ready = status.worker_nodes_ready.unwrap_or(0);
     let asleep = sleeps(cluster);
     if asleep {
-        link.message = Some("it is asleep: spec.controlPlane.replicas is 0".to_owned());
+        let waits = if holds_changes(cluster) { ", and what is left to do waits until it is woken" } else { "" };
+        link.message = Some(format!("it is {}: spec.controlPlane.replicas is 0{waits}", rest(cluster)));
         link.owner = Some(BlockerOwner::User);
         link.remedy = Some(format!("{}, to wake it", waker(cluster)));
     }
     if let Some(wanted) = status.worker_nodes_desired.filter(|wanted| *wanted != ready && !asleep) {
         link.evidence.push(match ready > wanted {
-            true => format!("{ready} workers are ready, {wanted} are wanted"),
+            true => format!("{} ready, {wanted} wanted", counted(ready, "worker")),
             false => format!("{ready} of {wanted} workers are ready"),
         });
     }
@@ -168,11 +190,20 @@ fn paused(cluster: &TenantCluster) -> Option<Link> {
 
 /// The aspects that are not as they should be, those together that are so for the same reason. What a blocker says is not
 /// said twice.
-fn aspects(cluster: &TenantCluster, status: &TenantClusterStatus) -> Vec<Link> {
+fn aspects(
+    cluster: &TenantCluster,
+    status: &TenantClusterStatus,
+    is_unready_told: bool,
+    beside: &[String],
+) -> Vec<Link> {
     let mut groups: Vec<(Vec<&str>, &Condition)> = Vec::new();
     let alike = |a: &Condition, b: &Condition| (&a.status, &a.reason, &a.message) == (&b.status, &b.reason, &b.message);
     let asleep = sleeps(cluster);
-    let is_unsaid = |condition: &&Condition| !asleep || condition.reason.as_deref() != Some(ASLEEP);
+    let is_unsaid = |condition: &&Condition| {
+        let is_rest = asleep && condition.reason.as_deref() == Some(ASLEEP);
+        let is_told = is_unready_told && condition.type_ == READY;
+        !(is_rest || is_told)
+    };
     for condition in failing(&status.conditions).filter(is_unsaid) {
         match groups.iter_mut().find(|(_, first)| alike(first, condition)) {
             Some((types, _)) => types.push(&condition.type_),
@@ -189,6 +220,8 @@ fn aspects(cluster: &TenantCluster, status: &TenantClusterStatus) -> Vec<Link> {
         }
         link.message = link.message.filter(|message| status.blockers.iter().all(|blocker| blocker.message != *message));
         if says_idle(first) {
+            let beside = beside.iter().map(|name| format!(", {name}")).collect::<String>();
+            link.message = link.message.map(|message| message + &beside);
             link.owner = Some(BlockerOwner::User);
             let (name, team) = (cluster.name_any(), cluster.namespace().unwrap_or_default());
             link.remedy = Some(format!("butlerctl cluster scale {name} -n {team} --workers N, for them to run"));

@@ -82,7 +82,11 @@ fn waiting(left: &[String]) -> String {
     let more = named.len().saturating_sub(NAMED);
     named.truncate(NAMED);
     let more = if more == 0 { String::new() } else { format!("; and {more} more") };
-    format!("{} pods are still there: {}{more}", left.len(), named.join("; "))
+    let are_there = match left.len() {
+        1 => "1 pod is still there".to_owned(),
+        count => format!("{count} pods are still there"),
+    };
+    format!("{are_there}: {}{more}", named.join("; "))
 }
 
 /// Whether a pod stands in the way: one that belongs to its node does not, nor one that nobody is left to end, nor one that
@@ -150,7 +154,7 @@ mod tests {
     #[test]
     fn the_first_pods_are_named() {
         let left = |count: usize| (0..count).map(|number| format!("n/p{number} is ending")).collect::<Vec<_>>();
-        assert_eq!(waiting(&left(1)), "1 pods are still there: n/p0 is ending");
+        assert_eq!(waiting(&left(1)), "1 pod is still there: n/p0 is ending");
         let many = waiting(&left(7));
         assert!(many.starts_with("7 pods") && many.ends_with("n/p4 is ending; and 2 more"), "{many}");
     }

@@ -247,12 +247,14 @@ fn verdicts(
     };
     let bootstrap = "its bootstrap data is not there yet";
     let infrastructure = "its infrastructure is not ready yet";
+    let is_leaving = is_leaving(&*observed.machine);
     let summary = match (bootstrap_ready, infrastructure_ready) {
+        _ if is_leaving => ("Deleting", "it is being removed".to_owned()),
         (false, _) => ("WaitingForDataSecret", bootstrap.to_owned()),
         (true, false) => ("WaitingForInfrastructure", infrastructure.to_owned()),
         (true, true) => (node_reason, node_message.clone()),
     };
-    let all = bootstrap_ready && infrastructure_ready && healthy && !is_leaving(&*observed.machine);
+    let all = bootstrap_ready && infrastructure_ready && healthy && !is_leaving;
     let mut verdicts = vec![
         judged(conditions::READY, all, summary.0, summary.1),
         judged(conditions::BOOTSTRAP_READY, bootstrap_ready, "WaitingForDataSecret", bootstrap),

@@ -179,6 +179,9 @@ fn a_machine_goes_step_by_step() {
         assert_eq!(named(&plan.steps), steps, "{why}");
         let status = plan.status.unwrap();
         assert_eq!(status.phase.as_deref(), Some("Deleting"));
+        let ready = status.conditions.iter().find(|known| known.type_ == conditions::READY).unwrap();
+        let told = (ready.reason.as_deref(), ready.message.as_deref());
+        assert_eq!(told, (Some("Deleting"), Some("it is being removed")), "{why}");
         if steps == ["drain"] {
             assert!(status.deletion.is_some_and(|deletion| deletion.node_drain_start_time.is_some()), "{why}");
             assert!(Condition::holds(&drained(&known, None).conditions, conditions::DRAINING_SUCCEEDED), "{why}");
