@@ -25,10 +25,13 @@ pub(crate) struct Memory {
 struct Known {
     progress: Progress,
     /// Where its objects are, and who looks at them.
-    watched: Option<(Arc<Target>, Arc<Followed>)>,
+    watched: Option<Watched>,
     /// The work that is being done: its number, and what ends it.
     task: Option<(u64, AbortHandle)>,
 }
+
+/// Where the objects of an addon are, and which.
+type Watched = (Arc<Target>, Arc<Followed>);
 
 /// A piece of work on an addon.
 #[derive(Clone)]
@@ -56,23 +59,35 @@ impl Memory {
 
     /// What is known of an addon, and what is seen of it. Whoever watches by another way than the present one sees nothing.
     pub(crate) fn get(&self, key: &Key, way: Option<u64>, now: Timestamp) -> (Progress, Sight) {
-        let watched = {
+        self.seen_by(key, way, now, |watched| {
+            watched.map(|(target, followed)| target.eyes.sight(&followed)).unwrap_or_default()
+        })
+    }
+
+    /// What is seen is of the same moment as what is known: of an older release, it says nothing of a newer one.
+    fn seen_by(
+        &self,
+        key: &Key,
+        way: Option<u64>,
+        now: Timestamp,
+        sight: impl FnOnce(Option<Watched>) -> Sight,
+    ) -> (Progress, Sight) {
+        let (mut progress, watched) = {
             let mut addons = self.addons.lock();
             let known = addons.entry(key.clone()).or_default();
             if known.watched.as_ref().is_some_and(|(target, _)| way.is_some_and(|way| way != target.version)) {
                 (known.watched, known.progress.installed) = (None, None);
             }
-            known.watched.clone()
+            (known.progress.clone(), known.watched.clone())
         };
-        let sight = watched.map(|(target, followed)| target.eyes.sight(&followed)).unwrap_or_default();
-        let mut addons = self.addons.lock();
-        let progress = &mut addons.entry(key.clone()).or_default().progress;
+        let sight = sight(watched);
         progress.unseen_since = (sight == Sight::None).then(|| progress.unseen_since.unwrap_or(now));
-        (progress.clone(), sight)
+        self.addons.lock().entry(key.clone()).or_default().progress.unseen_since = progress.unseen_since;
+        (progress, sight)
     }
 
     /// Who looks at the objects of an addon, to look at their pods too from now on.
-    pub(crate) fn look_at_pods(&self, key: &Key, now: Timestamp) -> Option<(Arc<Target>, Arc<Followed>)> {
+    pub(crate) fn look_at_pods(&self, key: &Key, now: Timestamp) -> Option<Watched> {
         let mut addons = self.addons.lock();
         let known = addons.get_mut(key)?;
         known.progress.pods_seen = Some(now);
@@ -248,6 +263,20 @@ mod tests {
         assert_eq!(compared(4000, &["Service a"]), (300, true));
         assert_eq!(compared(4000 + 900, &[]), (0, false));
         assert_eq!(compared(4000 + 901, &["Service a"]), (0, false));
+    }
+
+    #[tokio::test]
+    async fn what_ends_while_somebody_looks_is_told_by_the_next_look() {
+        let (memory, key) = (Memory::default(), Key::new("team-a", "c-l"));
+        let work = memory.work(&key, None, 0);
+        memory.begin(&work, Running::Compare, tokio::spawn(std::future::pending::<()>()).abort_handle());
+        let (progress, _) = memory.seen_by(&key, None, Timestamp::UNIX_EPOCH, |_| {
+            memory.compared(&work, 1, Vec::new(), true, Timestamp::UNIX_EPOCH);
+            Sight::None
+        });
+        assert_eq!((progress.running, progress.compared), (Some(Running::Compare), None));
+        let (progress, _) = memory.get(&key, None, Timestamp::UNIX_EPOCH);
+        assert_eq!((progress.running, progress.compared.is_some()), (None, true));
     }
 
     #[test]
