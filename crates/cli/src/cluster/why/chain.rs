@@ -200,9 +200,9 @@ fn aspects(
     let alike = |a: &Condition, b: &Condition| (&a.status, &a.reason, &a.message) == (&b.status, &b.reason, &b.message);
     let asleep = sleeps(cluster);
     let is_unsaid = |condition: &&Condition| {
-        let is_rest = asleep && condition.reason.as_deref() == Some(ASLEEP);
-        let is_told = is_unready_told && condition.type_ == READY;
-        !(is_rest || is_told)
+        let is_sleep = asleep && condition.reason.as_deref() == Some(ASLEEP);
+        let is_symptom = is_unready_told && condition.type_ == READY;
+        !is_sleep && !is_symptom
     };
     for condition in failing(&status.conditions).filter(is_unsaid) {
         match groups.iter_mut().find(|(_, first)| alike(first, condition)) {
