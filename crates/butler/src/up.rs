@@ -12,7 +12,8 @@ use anyhow::{Context, Result, bail};
 use butler_api::butler::{ProviderConfig, Team, TenantCluster};
 use clap::Args;
 use jiff::SignedDuration;
-use kapi_store::Store;
+use kapi::Plane;
+use kapi_store::{OpenError, Store};
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
@@ -83,7 +84,7 @@ impl Up {
         if let Some(snapshot) = &self.restore {
             Store::restore(snapshot, &data.store())?;
         }
-        let plane = patiently(async || plane::of_store(data)).await?;
+        let plane = open_store(data).await?;
         // The path of a socket may not be long, that of a data directory may.
         if let Err(error) = snapshot::serve(data, plane.store().clone()) {
             tracing::warn!("`butler snapshot` will not work: {error:#}");
@@ -124,20 +125,22 @@ impl Up {
         }
         let shown = self.demo.then(|| tokio::spawn(show(client, kubeconfig)));
         let served = match serving {
-            Some(serving) => serving.await?.context("the API stopped"),
+            Some(serving) => {
+                serving.await.map_or_else(|error| Err(error.into()), |served| served.context("the API stopped"))
+            }
             None => {
                 stop_signal().await;
                 Ok(())
             }
         };
+        // Tasks that end after this still hold the store: whoever waits for the lock waits for the end of the process.
+        std::mem::forget(hold);
         if let Some(shown) = shown {
             shown.abort();
         }
         drop(machine);
         take_down(real).await?;
         served?;
-        // Tasks that end after this still hold the store: whoever waits for the lock waits for the end of the process.
-        std::mem::forget(hold);
         tell("Butler is down.");
         Ok(())
     }
@@ -235,6 +238,16 @@ async fn patiently<T>(mut attempt: impl AsyncFnMut() -> Result<T>) -> Result<T> 
             outcome => return outcome,
         }
     }
+}
+
+/// Opens the store, which a process that was killed may hold for a moment yet.
+async fn open_store(data: &DataDir) -> Result<Plane> {
+    let opened = patiently(async || match plane::of_store(data) {
+        Err(error) if matches!(error.downcast_ref(), Some(OpenError::Locked(_))) => Err(error),
+        // No patience helps with what else can be wrong.
+        outcome => Ok(outcome),
+    });
+    opened.await?
 }
 
 /// Shows the demonstration. If it goes wrong, that is told, and Butler runs on.

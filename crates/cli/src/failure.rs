@@ -127,12 +127,8 @@ fn of_status(status: &Status) -> Failure {
             "the API knows no such kind: Butler is not installed there; choose another with --kubeconfig or --context";
         return Failure::new(code, message);
     }
-    if let Some((kind, fields)) = unknown_fields(&status.message) {
-        let told = |field: &&str| {
-            let above = explained(kind, field);
-            format!("  {field}: there is no such field; `kubectl explain {above}` lists those there are")
-        };
-        let told: Vec<String> = fields.iter().map(told).collect();
+    if let Some((kind, faults)) = faulty_fields(&status.message) {
+        let told: Vec<String> = faults.iter().map(|fault| fault.told(kind)).collect();
         return Failure::new(Code::Refused, format!("refused:\n{}", told.join("\n")));
     }
     let causes = status.details.iter().flat_map(|details| &details.causes);
@@ -147,15 +143,43 @@ fn of_status(status: &Status) -> Failure {
     Failure::new(code, message)
 }
 
-/// The fields that the API does not know, and the kind that lacks them, out of its own words.
-fn unknown_fields(message: &str) -> Option<(&str, Vec<&str>)> {
+/// What is wrong with the fields of an object that was sent.
+enum Fault<'a> {
+    Unknown(&'a str),
+    Doubled(&'a str),
+}
+
+impl Fault<'_> {
+    fn told(&self, kind: &str) -> String {
+        match self {
+            Self::Unknown(field) => {
+                let above = explained(kind, field);
+                format!("  {field}: there is no such field; `kubectl explain {above}` lists those there are")
+            }
+            Self::Doubled(field) => format!("  {field}: it is there twice; keep one"),
+        }
+    }
+}
+
+/// The fields that the API does not take, and the kind they were meant for, out of its own words.
+fn faulty_fields(message: &str) -> Option<(&str, Vec<Fault<'_>>)> {
     if let Some((before, faults)) = message.split_once("strict decoding error: ") {
-        let fields = faults.split("unknown field \"").skip(1).filter_map(|fault| Some(fault.split_once('"')?.0));
-        let fields: Vec<&str> = fields.collect();
-        return (!fields.is_empty()).then_some((before.split(' ').next()?, fields));
+        let fault = |told| {
+            let (what, field): (&str, &str) = told;
+            let field = field.strip_suffix('"')?;
+            match what {
+                "unknown field" => Some(Fault::Unknown(field)),
+                "duplicate field" => Some(Fault::Doubled(field)),
+                _ => None,
+            }
+        };
+        // What is not understood as a whole is told in the API's words.
+        let faults: Option<Vec<Fault<'_>>> =
+            faults.split(", ").map(|told| told.split_once(" \"").and_then(fault)).collect();
+        return Some((before.split(' ').next()?, faults?));
     }
     let (before, field) = message.strip_suffix(": field not declared in schema")?.rsplit_once("): .")?;
-    Some((before.rsplit_once("Kind=")?.1, vec![field]))
+    Some((before.rsplit_once("Kind=")?.1, vec![Fault::Unknown(field)]))
 }
 
 /// What to ask `kubectl explain` about a field that is not there: what it would be in.
@@ -227,14 +251,15 @@ mod tests {
     #[test]
     fn fields_that_are_not_there_are_named() {
         let strict = "TenantCluster in version \"v1alpha1\" cannot be handled as a TenantCluster: strict decoding error: \
-                      unknown field \"spec.worker\", unknown field \"spec.workerPools[0].size\"";
+                      unknown field \"spec.worker\", duplicate field \"spec.paused\", unknown field \"spec.workerPools[0].size\"";
         let applied = "failed to create typed patch object (team-a/x; butler.butlerlabs.dev/v1alpha1, Kind=TenantCluster): \
                        .spec.worker: field not declared in schema";
         let one = "  spec.worker: there is no such field; `kubectl explain tenantcluster.spec` lists those there are";
         let two = "  spec.workerPools[0].size: there is no such field; `kubectl explain tenantcluster.spec.workerPools` lists those there are";
-        for (message, code, expected) in
-            [(strict, 400, format!("refused:\n{one}\n{two}")), (applied, 500, format!("refused:\n{one}"))]
-        {
+        for (message, code, expected) in [
+            (strict, 400, format!("refused:\n{one}\n  spec.paused: it is there twice; keep one\n{two}")),
+            (applied, 500, format!("refused:\n{one}")),
+        ] {
             let failure = of_status(&Status::failure(message, "").with_code(code));
             assert_eq!((failure.code, failure.message), (Code::Refused, expected));
         }

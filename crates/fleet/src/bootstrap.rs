@@ -16,8 +16,6 @@ use crate::cluster::{Invitation, Wanted};
 
 /// The domain of Services in every cluster.
 const DOMAIN: &str = "cluster.local";
-/// Where the DNS Service is in its network, by kubeadm's convention.
-const DNS: usize = 10;
 
 /// Where a cluster's settings come from, beyond its own.
 pub(crate) struct Surroundings<'a> {
@@ -140,7 +138,7 @@ fn network(networking: &Networking) -> Result<ClusterNetwork, String> {
     let services = read("serviceCIDR", &networking.service_cidr)?;
     let pods = read("podCIDR", &networking.pod_cidr)?;
     let small = || format!("networking.serviceCIDR has no address for DNS, which is the tenth: {services}");
-    let dns = services.hosts().nth(DNS - 1).ok_or_else(small)?;
+    let dns = kernel::cidr::dns_address(&services).ok_or_else(small)?;
     Ok(ClusterNetwork { dns, domain: DOMAIN.to_owned(), pods: vec![pods], services: vec![services] })
 }
 
@@ -159,6 +157,7 @@ mod tests {
         for (pods, services, expected) in [
             ("10.244.0.0/16", "10.96.0.0/12", Ok("10.96.0.10")),
             ("10.244.0.0/16", "10.96.0.0/28", Ok("10.96.0.10")),
+            ("fd00:1::/48", "fd00:10::/112", Ok("fd00:10::a")),
             ("x", "10.96.0.0/12", Err("networking.podCIDR is no network: x")),
             ("10.244.0.0/16", "10.96.0.0", Err("networking.serviceCIDR is no network: 10.96.0.0")),
             (

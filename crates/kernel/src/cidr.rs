@@ -37,6 +37,15 @@ pub fn parse_cidr(text: &str) -> Result<IpNet, ParseCidrError> {
     Ok(net.trunc())
 }
 
+/// The address that kubeadm gives the DNS Service: the tenth of the Service network.
+pub fn dns_address(services: &IpNet) -> Option<IpAddr> {
+    let tenth = match services.network() {
+        IpAddr::V4(first) => u32::from(first).checked_add(10).map(|bits| IpAddr::V4(bits.into())),
+        IpAddr::V6(first) => u128::from(first).checked_add(10).map(|bits| IpAddr::V6(bits.into())),
+    };
+    tenth.filter(|address| services.contains(address))
+}
+
 /// Whether two networks share an address.
 pub fn nets_overlap(a: &IpNet, b: &IpNet) -> bool {
     a.contains(&b.network()) || b.contains(&a.network())
@@ -141,6 +150,20 @@ mod tests {
 
     fn range(text: &str) -> IpRange {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn dns_has_the_tenth_address() {
+        for (cidr, expected) in [
+            ("10.96.0.0/16", Some("10.96.0.10")),
+            ("10.96.0.0/28", Some("10.96.0.10")),
+            ("10.96.0.0/29", None),
+            ("fd00:10::/112", Some("fd00:10::a")),
+            ("255.255.255.248/29", None),
+        ] {
+            let found = dns_address(&cidr.parse().unwrap());
+            assert_eq!(found, expected.map(|text| text.parse().unwrap()), "{cidr}");
+        }
     }
 
     #[test]

@@ -110,9 +110,12 @@ impl Retry {
 impl Pause {
     pub(crate) async fn run(self, session: &Session) -> Outcome {
         let found = lookup::find(session, &self.cluster.name).await?;
-        stays(&found)?;
         let change = Change::Merge(json!({"spec": {"paused": true}}));
-        report(session, &patch(session, &found, &change, false).await?, "paused")
+        report(session, &patch(session, &found, &change, false).await?, "paused")?;
+        if is_leaving(&found) {
+            tell(&format!("Its deletion stands still before `butlerctl cluster resume {}`.", found.arguments()));
+        }
+        Ok(())
     }
 }
 
@@ -245,7 +248,7 @@ fn is_leaving(found: &Found) -> bool {
 
 /// Refuses what would never be done.
 fn stays(found: &Found) -> Outcome {
-    let message = || format!("{} is being deleted: nothing about it can be changed any more", found.name);
+    let message = || format!("{} is being deleted: it can only be paused and resumed", found.name);
     if is_leaving(found) { Err(Failure::new(Code::Refused, message())) } else { Ok(()) }
 }
 

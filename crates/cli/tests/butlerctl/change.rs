@@ -147,10 +147,13 @@ async fn what_leaves_cannot_be_changed_and_a_pause_that_ends_is_followed_to_its_
     let patch = async |fields: Value| {
         clusters.patch("my-cluster", &PatchParams::default(), &Patch::Merge(fields)).await.unwrap();
     };
-    patch(json!({"metadata": {"finalizers": ["butler.butlerlabs.dev/tenantcluster"]}, "spec": {"paused": true}})).await;
+    patch(json!({"metadata": {"finalizers": ["butler.butlerlabs.dev/tenantcluster"]}})).await;
     assert_eq!(plane.run("cluster destroy my-cluster --yes").await.code, 0);
-    let refused = failed(6, "my-cluster is being deleted: nothing about it can be changed any more");
-    for command in ["scale my-cluster --workers 5", "pause my-cluster", "upgrade my-cluster --version v1.31.0"] {
+    let told = "Its deletion stands still before `butlerctl cluster resume my-cluster -n team-a`.\n";
+    let paused = Said { code: 0, out: format!("{NAME} paused\n"), err: told.into() };
+    assert_eq!(plane.run("cluster pause my-cluster").await, paused);
+    let refused = failed(6, "my-cluster is being deleted: it can only be paused and resumed");
+    for command in ["scale my-cluster --workers 5", "upgrade my-cluster --version v1.31.0"] {
         assert_eq!(plane.run(&format!("cluster {command}")).await, refused, "{command}");
     }
     let controller = async {

@@ -57,7 +57,7 @@ pub struct Tenant {
     pub service_cidrs: Vec<IpNet>,
     /// Networks of its pods; none when the pod network brings its own.
     pub pod_cidrs: Vec<IpNet>,
-    /// Addresses of its DNS Service; see [`default_dns_address`].
+    /// Addresses of its DNS Service; see [`kernel::cidr::dns_address`].
     pub dns_addresses: Vec<IpAddr>,
     /// The authorities it trusts, as PEM.
     pub ca_pem: String,
@@ -86,35 +86,7 @@ impl Tenant {
     }
 }
 
-/// The address that kubeadm gives the DNS Service: the tenth of the Service network.
-pub fn default_dns_address(service_cidr: &IpNet) -> Option<IpAddr> {
-    let tenth = match service_cidr.network() {
-        IpAddr::V4(first) => u32::from(first).checked_add(10).map(|bits| IpAddr::V4(bits.into())),
-        IpAddr::V6(first) => u128::from(first).checked_add(10).map(|bits| IpAddr::V6(bits.into())),
-    };
-    tenth.filter(|address| service_cidr.contains(address))
-}
-
 /// Several texts as Kubernetes writes networks of two families: with commas.
 fn joined(nets: &[IpNet]) -> String {
     nets.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dns_has_the_tenth_address() {
-        for (cidr, expected) in [
-            ("10.96.0.0/16", Some("10.96.0.10")),
-            ("10.96.0.0/28", Some("10.96.0.10")),
-            ("10.96.0.0/29", None),
-            ("fd00:10::/112", Some("fd00:10::a")),
-            ("255.255.255.248/29", None),
-        ] {
-            let found = default_dns_address(&cidr.parse().unwrap());
-            assert_eq!(found, expected.map(|text| text.parse().unwrap()), "{cidr}");
-        }
-    }
 }

@@ -23,7 +23,7 @@ pub(super) fn tenant(
     let endpoint = plan.endpoint.as_ref().ok_or_else(|| "the address is not known".to_owned())?;
     let service_cidrs = networks(profile.service_cidrs.as_deref(), &profile.service_cidr, "serviceCidr")?;
     let dns_addresses = match profile.dns_service_ips.as_slice() {
-        [] => service_cidrs.iter().filter_map(inside::default_dns_address).collect(),
+        [] => service_cidrs.iter().filter_map(kernel::cidr::dns_address).collect(),
         given => given
             .iter()
             .map(|text| {
