@@ -273,6 +273,9 @@ fn what_is_changed_while_asleep_waits_until_it_is_woken() {
         spec.worker_pools = serde_json::from_value(json!([{"name": "more", "replicas": 2}])).unwrap();
     };
     let no_pool = |spec: &mut TenantClusterSpec| spec.worker_pools.clear();
+    let rollout = |spec: &mut TenantClusterSpec| {
+        spec.workers.rollout = serde_json::from_value(json!({"maxSurge": 2})).unwrap();
+    };
     type Change = Box<dyn Fn(&mut TenantClusterSpec)>;
     let table: Vec<(Change, Change, &[&str])> = vec![
         (Box::new(|_| {}), Box::new(machines(5)), &["c-workers: 3 to 5 machines"]),
@@ -281,6 +284,7 @@ fn what_is_changed_while_asleep_waits_until_it_is_woken() {
         (Box::new(|_| {}), Box::new(version), &["c-workers: v1.30.0 to v1.31.0", "control plane: v1.30.0 to v1.31.0"]),
         (Box::new(|_| {}), Box::new(pool), &["c-more: make 2 machines"]),
         (Box::new(pool), Box::new(no_pool), &["c-more: remove 2 machines and the pool"]),
+        (Box::new(|_| {}), Box::new(rollout), &["c-workers: change how its machines are replaced"]),
     ];
     for (before, wish, left) in table {
         let mut chance = Chance::of(1);

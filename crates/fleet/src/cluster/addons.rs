@@ -59,9 +59,8 @@ pub(crate) fn addons(observed: &Observed, wanted: &Wanted) -> Addons {
     found.are_excused = found.are_installed;
     let workers = Workers::of(observed, wanted);
     // Workers that came back take a moment to start what fell with them; what is somebody's to mend already stays so.
-    let has_time = workers.excuse_ends().is_some();
     let is_somebodys = |known: &Blocker| known.reason == DEGRADED && known.owner != Some(BlockerOwner::Butler);
-    let has_time = has_time && !observed.status().blockers.iter().any(is_somebodys);
+    let is_nobodys = !observed.status().blockers.iter().any(is_somebodys);
     for addon in &desired {
         let name = addon.name_any();
         let known = observed.addons.iter().find(|known| known.name_any() == name);
@@ -70,8 +69,7 @@ pub(crate) fn addons(observed: &Observed, wanted: &Wanted) -> Addons {
         let told = known.filter(|known| !is_changed(known, addon)).and_then(|known| known.status.as_ref());
         let is_excused = !is_installed && told.is_some_and(|told| workers.excuse(told));
         found.are_excused &= is_installed || is_excused;
-        let is_given_time =
-            is_excused || (has_time && told.is_some_and(|told| told.phase == Some(AddonPhase::Degraded)));
+        let is_given_time = is_excused || (is_nobodys && told.is_some_and(|told| workers.give_time(told)));
         found.look_again = found.look_again.or_else(|| workers.excuse_ends().filter(|_| is_given_time));
         match known {
             Some(known) if !is_owned(observed, known) => found.blockers.push(taken(&name)),

@@ -61,6 +61,14 @@ impl Workers {
         }
     }
 
+    /// Whether an addon that fell before the workers came back still has time to start on them.
+    pub(super) fn give_time(&self, addon: &AddonInstallStatus) -> bool {
+        let fell = addon.last_transition_time.as_ref().map(|since| since.0.as_second());
+        addon.phase == Some(AddonPhase::Degraded)
+            && self.excuse_ends().is_some()
+            && fell.is_some_and(|fell| fell <= self.since.as_second())
+    }
+
     /// When what came back excuses nothing any more. Workers that came before the cluster was Ready never did.
     pub(super) fn excuse_ends(&self) -> Option<Timestamp> {
         let is_back = !self.lack && self.ready_since.is_some_and(|ready| ready < self.since);
@@ -106,6 +114,22 @@ mod tests {
             let (since, now) = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
             let workers = Workers { lack, since, ready_since: None, was_ready, now };
             assert_eq!(workers.excuse(&told), expected, "{lack} {was_ready}");
+        }
+    }
+
+    #[test]
+    fn what_fell_before_workers_came_back_has_time_to_start_on_them() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        for (case, phase, fell, lack, now, expected) in [
+            ("it fell with those that were lost", "Degraded", 950, false, 1010, true),
+            ("it had its time", "Degraded", 950, false, 1600, false),
+            ("it fell since", "Degraded", 1005, false, 1010, false),
+            ("they are still missing", "Degraded", 950, true, 1010, false),
+            ("it could not come", "Failed", 950, false, 1010, false),
+        ] {
+            let told = json!({"phase": phase, "lastTransitionTime": at(fell).to_string()});
+            let workers = Workers { lack, since: at(1000), ready_since: Some(at(100)), was_ready: false, now: at(now) };
+            assert_eq!(workers.give_time(&serde_json::from_value(told).unwrap()), expected, "{case}");
         }
     }
 

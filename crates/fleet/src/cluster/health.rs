@@ -143,7 +143,12 @@ pub(crate) fn machines(observed: &Observed) -> Vec<Blocker> {
                 ..blocker("RepairHeld", message, BlockerOwner::User, remedy)
             }
         } else if let Some(due) = due {
-            let message = format!("{message}; what is lost is replaced at {due} unless it comes back");
+            // What starts counts as unwell to whoever replaces machines.
+            let when = match check.is_some_and(|check| refusal(check).is_some()) {
+                true => "once the machines that start have joined".to_owned(),
+                false => format!("at {due}"),
+            };
+            let message = format!("{message}; what is lost is replaced {when} unless it comes back");
             waiting("RepairPending", message, evidence)
         } else if let Some((to, cause)) = growth {
             let message = format!("{message}: none is added before the control plane is of {to}");
@@ -182,16 +187,44 @@ fn ill_since(machine: &Machine, turned: Timestamp) -> Option<&Condition> {
     (node.status != ConditionStatus::True).then_some(node)
 }
 
-/// Whether a machine is not well, and had its time to become so.
-fn is_lost(machine: &Machine, check: &MachineHealthCheck, turned: Timestamp, now: Timestamp) -> bool {
+fn is_well(machine: &Machine) -> bool {
     let conditions = machine.status.iter().flat_map(|status| &status.conditions);
-    if Condition::holds(conditions, conditions::NODE_HEALTHY) {
-        return false;
-    }
+    Condition::holds(conditions, conditions::NODE_HEALTHY)
+}
+
+/// Until when a machine may take to start.
+fn started_by(machine: &Machine, check: &MachineHealthCheck) -> Option<Timestamp> {
     let limit = check.spec.node_startup_timeout.as_deref().and_then(|limit| GoDuration::parse(limit).ok());
     let limit = limit.map_or(SignedDuration::ZERO, |limit| SignedDuration::from_nanos(limit.0));
-    let made = machine.metadata.creation_timestamp.as_ref();
-    ill_since(machine, turned).is_some() || made.is_none_or(|made| now.duration_since(made.0) >= limit)
+    machine.metadata.creation_timestamp.as_ref()?.0.checked_add(limit).ok()
+}
+
+/// Whether a machine is not well, and had its time to become so.
+fn is_lost(machine: &Machine, check: &MachineHealthCheck, turned: Timestamp, now: Timestamp) -> bool {
+    let had_its_time = started_by(machine, check).is_none_or(|by| by <= now);
+    !is_well(machine) && (ill_since(machine, turned).is_some() || had_its_time)
+}
+
+/// When the next machine that starts counts as lost beside others that are. Nothing but time passes then.
+pub(crate) fn look_again(observed: &Observed) -> Option<Timestamp> {
+    let turned = workers_turned(observed)?;
+    let pools = observed.deployments.iter().filter(|(_, pool)| !is_settled(pool));
+    let next = pools.filter_map(|(name, _)| {
+        let machines: Vec<&Machine> = observed.machines_of(name).map(|machine| &**machine).collect();
+        next_lost(&machines, observed.checks.get(name)?, turned, observed.now)
+    });
+    next.min()
+}
+
+fn next_lost(
+    machines: &[&Machine],
+    check: &MachineHealthCheck,
+    turned: Timestamp,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    machines.iter().find(|machine| ill_since(machine, turned).is_some())?;
+    let starting = machines.iter().filter(|machine| !is_well(machine));
+    starting.filter_map(|machine| started_by(machine, check)).filter(|by| *by > now).min()
 }
 
 /// When the next machine that has lost its node is replaced.
@@ -207,13 +240,19 @@ fn due(check: &MachineHealthCheck, ill: &[&Condition]) -> Option<Timestamp> {
 
 /// Why machines that have lost their nodes are not replaced. Others may count as unwell for as long as they start.
 fn held(check: &MachineHealthCheck, ill: &[&Condition], lost: i32) -> Option<String> {
-    let status = check.status.as_ref()?;
-    let allowed = status.conditions.iter().find(|known| known.type_ == conditions::REMEDIATION_ALLOWED)?;
-    if allowed.status == ConditionStatus::True || ill.is_empty() || lost <= most_lost(check, status.expected_machines) {
+    let refusal = refusal(check)?;
+    let machines = check.status.as_ref()?.expected_machines;
+    if ill.is_empty() || lost <= most_lost(check, machines) {
         return None;
     }
-    let why = allowed.message.as_deref().unwrap_or("it replaces nothing now");
+    let why = refusal.message.as_deref().unwrap_or("it replaces nothing now");
     Some(format!("MachineHealthCheck {}: {why}", check.name_any()))
+}
+
+/// What a health check says if it replaces no machine now.
+fn refusal(check: &MachineHealthCheck) -> Option<&Condition> {
+    let told = &check.status.as_ref()?.conditions;
+    told.iter().find(|known| known.type_ == conditions::REMEDIATION_ALLOWED && known.status != ConditionStatus::True)
 }
 
 /// How many of so many machines may be lost at once and are replaced.
@@ -308,6 +347,28 @@ mod tests {
             let machine = machine(phase, healthy, before);
             let is_lost = is_lost(&machine, &check, turned.parse().unwrap(), now.parse().unwrap());
             assert_eq!(is_lost, expected, "{phase} {healthy} {turned} {now}");
+        }
+    }
+
+    #[test]
+    fn beside_a_lost_machine_one_that_starts_is_looked_at_when_its_time_is_over() {
+        let check: MachineHealthCheck = serde_json::from_value(json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineHealthCheck", "metadata": {"name": "p"},
+            "spec": {"clusterName": "c", "selector": {}, "nodeStartupTimeout": "10m0s"},
+        }))
+        .unwrap();
+        let turned: Timestamp = "2026-01-01T12:01:00Z".parse().unwrap();
+        let [well, lost, starts] = [("Running", "True"), ("Running", "Unknown"), ("Provisioned", "False")]
+            .map(|(phase, healthy)| machine(phase, healthy, "2026-01-01T12:02:00Z"));
+        let by = Some("2026-01-01T12:10:00Z");
+        for (machines, now, expected) in [
+            (vec![&well, &lost, &starts], "2026-01-01T12:05:00Z", by),
+            (vec![&well, &lost, &starts], "2026-01-01T12:10:00Z", None),
+            (vec![&well, &starts], "2026-01-01T12:05:00Z", None),
+            (vec![&well], "2026-01-01T12:05:00Z", None),
+        ] {
+            let next = next_lost(&machines, &check, turned, now.parse().unwrap());
+            assert_eq!(next.map(|next| next.to_string()).as_deref(), expected, "{} {now}", machines.len());
         }
     }
 

@@ -157,11 +157,10 @@ pub fn plan(observed: &Observed) -> Plan {
     if observed.namespace.is_some() {
         let invited = invited(observed, &wanted);
         // Machines of a cluster that sleeps can neither join nor be drained.
-        let superfluous = match observed.is_put_to_sleep() {
-            true => Vec::new(),
-            false => superfluous(observed, &objects, &invited, plan.remaining.unasked.is_empty()),
-        };
-        let applied = objects.into_iter().filter(|object| !observed.is_put_to_sleep() || !is_of_workers(object));
+        let is_held = |of_machines: bool| of_machines && observed.is_put_to_sleep();
+        let mut superfluous = superfluous(observed, &objects, &invited, plan.remaining.unasked.is_empty());
+        superfluous.retain(|step| !is_held(!matches!(step, Step::Delete(Kind::HealthCheck, _))));
+        let applied = objects.into_iter().filter(|object| !is_held(is_of_workers(object)));
         plan.steps.extend(applied.map(|object| Step::Apply(Box::new(object))));
         plan.steps.extend(superfluous);
         let invited = invited.into_iter().map(|(pool, is_talos)| {
@@ -184,7 +183,7 @@ pub fn plan(observed: &Observed) -> Plan {
     let addons = addons(observed, &wanted);
     plan.facts.installed = addons.are_installed;
     plan.are_addons_excused = addons.are_excused;
-    plan.look_again = plan.look_again.into_iter().chain(addons.look_again).min();
+    plan.look_again = plan.look_again.into_iter().chain(addons.look_again).chain(health::look_again(observed)).min();
     plan.idle = addons.idle;
     plan.steps.extend(addons.steps);
     plan.remaining.add(addons.remaining);
@@ -205,10 +204,10 @@ pub fn plan(observed: &Observed) -> Plan {
     plan
 }
 
-/// Whether an object decides about machines of a worker pool.
+/// Whether an object makes or replaces machines of a worker pool.
 fn is_of_workers(object: &Object) -> bool {
     match object {
-        Object::ConfigTemplate(_) | Object::MachineTemplate(_) | Object::Deployment(_) | Object::HealthCheck(_) => true,
+        Object::ConfigTemplate(_) | Object::MachineTemplate(_) | Object::Deployment(_) => true,
         Object::Secret(secret) => secret.annotations().contains_key(names::TEMPLATE),
         _ => false,
     }

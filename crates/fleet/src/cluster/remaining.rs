@@ -50,6 +50,11 @@ pub(crate) fn remaining(observed: &Observed, wanted: &Wanted, objects: &[Object]
     left
 }
 
+/// Whether applying it would change something.
+fn is_written(there: &capi::core::MachineDeployment, desired: &capi::core::MachineDeployment) -> bool {
+    runtime::changed(Some(there), desired.clone()).is_ok_and(|change| change.is_some())
+}
+
 /// So many machines, in words.
 fn machines_of(count: i32) -> String {
     if count == 1 { "1 machine".to_owned() } else { format!("{count} machines") }
@@ -109,6 +114,11 @@ fn pool(
     };
     if templates(there) != templates(desired) {
         left.unasked.push(format!("{name}: replace all machines by ones of the new template"));
+    }
+    // Awake, it is done in the moment that it is seen.
+    let is_silent = !left.unasked.iter().any(|step| step.starts_with(&format!("{name}: ")));
+    if observed.is_put_to_sleep() && is_silent && is_written(there, desired) {
+        left.unasked.push(format!("{name}: change how its machines are replaced"));
     }
     if is_settled(there) {
         // Cluster API no longer counts these, but they run, cost and hold nodes.

@@ -321,18 +321,17 @@ impl World {
     fn put_deployment(&mut self, new: MachineDeployment) -> bool {
         let version = |deployment: &MachineDeployment| deployment.spec.template.spec.version.clone();
         let name = new.name_any();
+        let Some(new) = runtime::changed(self.deployments.get(&name), new).unwrap() else { return false };
         let Some(old) = self.deployments.get_mut(&name) else {
             self.deployments.insert(name, new);
             return true;
         };
-        if old.spec == new.spec {
-            return false;
-        }
         if version(old) != version(&new) {
             let running = self.plane.as_ref().and_then(|plane| plane.status.as_ref()?.version.clone());
             assert_eq!(version(&new), running, "workers move before the control plane answers");
         }
         old.spec = new.spec;
+        old.metadata.annotations = new.metadata.annotations;
         old.metadata.generation = Some(old.metadata.generation.unwrap_or(1) + 1);
         true
     }

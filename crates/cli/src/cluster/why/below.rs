@@ -145,7 +145,8 @@ fn of_addon(addon: &TenantAddon, said: &Said<'_>) -> Vec<Link> {
     }
     if said.is_excused(addon) {
         let mut link = Link::new(Stage::Object, format!("{name} is Degraded"));
-        link.message = Some("it fell with workers that are missing, and follows their repair".to_owned());
+        link.message = Some("it does not run while workers are missing, and may follow their repair".to_owned());
+        link.evidence = status.blockers.iter().map(|blocker| blocker.message.clone()).take(1).collect();
         return vec![link];
     }
     if !status.blockers.is_empty() {

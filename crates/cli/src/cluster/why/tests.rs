@@ -405,7 +405,7 @@ fn what_fell_with_workers_follows_their_repair() {
             json!({"reason": "WorkloadNotReady", "message": "0 of 1", "owner": "User", "remedy": "look at its pods"});
         json!({"phase": "Degraded", "lastTransitionTime": at(minute), "blockers": [cause]})
     };
-    let follows = "  says  it fell with workers that are missing, and follows their repair\n";
+    let follows = "  says  it does not run while workers are missing, and may follow their repair\n  seen  0 of 1\n";
     let alone = " waits for WorkloadNotReady\n  says  0 of 1\n  who   you\n  do    look at its pods\n";
     for (ready, owner, minute, expected) in [
         ("True", "", 51, format!(" is Degraded\n{follows}")),
