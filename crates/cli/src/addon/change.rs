@@ -135,16 +135,21 @@ impl Rollback {
         let found = find(session, ground, &self.addon).await?;
         found.check_own()?;
         let history = history(session, &found).await?;
-        let release = target(&history, self.revision, found.status()?.phase).ok_or_else(|| {
+        let status = found.status()?;
+        // What nobody names a version for is asked for in the catalogue's, which may be another by now.
+        let asked = Asked {
+            version: found.version().or(status.last_attempted_version),
+            values: found.values(),
+            has_failed: status.phase == Some(AddonPhase::Failed),
+        };
+        let release = target(&history, self.revision, &asked).ok_or_else(|| {
             let known: Vec<String> = history.iter().map(|release| release.revision.to_string()).collect();
             let missing = if self.revision.is_some() { "no such revision" } else { "nothing to go back to" };
             let message = format!("{} has {missing}; its revisions: {}", found.name(), known.join(", "));
             Failure::new(Code::NotFound, message)
         })?;
         let version = version_of(release);
-        // Where nobody wrote down what the user gave, all is taken, the catalogue's defaults of then included.
-        let mut given = release.given.clone().unwrap_or_else(|| release.config.clone());
-        given.values_mut().for_each(helm::values::integers);
+        let given = given(release);
         let is_there = self.revision.is_none() && release.info.status == Status::Deployed;
         let why =
             if is_there { "; it is still there, because what was asked for since did not come to run" } else { "" };
@@ -153,17 +158,41 @@ impl Rollback {
     }
 }
 
-/// The revision to go back to. Where none is named: what is there, if something else is asked for that failed or is only
-/// begun; else the last complete one that was another.
-fn target(history: &[Release], named: Option<u32>, phase: Option<AddonPhase>) -> Option<&Release> {
+/// What an addon asks for now, and how that went.
+struct Asked {
+    version: Option<String>,
+    values: Map<String, Value>,
+    has_failed: bool,
+}
+
+impl Asked {
+    /// Whether going back to a revision would change what is asked for.
+    fn is_other_than(&self, release: &Release) -> bool {
+        let mut values = self.values.clone();
+        values.values_mut().for_each(helm::values::integers);
+        self.version.as_deref() != version_of(release) || values != given(release)
+    }
+}
+
+/// The values that a revision was asked for with. Where nobody wrote them down, all are taken, the catalogue's defaults of
+/// then included.
+fn given(release: &Release) -> Map<String, Value> {
+    let mut given = release.given.clone().unwrap_or_else(|| release.config.clone());
+    given.values_mut().for_each(helm::values::integers);
+    given
+}
+
+/// The revision to go back to. Where none is named: what is there, if something else is asked for that failed or is not
+/// done; else the last complete one that was another.
+fn target<'a>(history: &'a [Release], named: Option<u32>, asked: &Asked) -> Option<&'a Release> {
     if let Some(named) = named {
         return history.iter().find(|release| release.revision == named);
     }
     let there = history.iter().rposition(|release| release.info.status == Status::Deployed);
-    let is_begun = history.last().is_some_and(|newest| newest.info.status.is_pending());
+    let is_undone = asked.has_failed || history.last().is_some_and(|newest| newest.info.status.is_pending());
     let there = there.and_then(|at| Some((history.get(at)?, history.get(..at)?)));
     match there {
-        Some((deployed, _)) if is_begun || phase == Some(AddonPhase::Failed) => Some(deployed),
+        Some((deployed, _)) if is_undone && asked.is_other_than(deployed) => Some(deployed),
         Some((deployed, earlier)) => {
             let content = |release: &Release| (version_of(release).map(str::to_owned), release.config.clone());
             let is_other = |release: &&Release| content(release) != content(deployed);
@@ -216,7 +245,7 @@ mod tests {
 
     #[test]
     fn one_goes_back_to_what_ran_before() {
-        use Status::{Deployed, Failed, PendingUpgrade, Superseded};
+        use Status::{Deployed, Failed, PendingInstall, PendingRollback, PendingUpgrade, Superseded};
         let release = |revision: usize, (status, version): &(Status, &str)| -> Release {
             serde_json::from_value(json!({
                 "name": "l", "namespace": "l", "version": revision + 1, "info": {"status": status.name()},
@@ -224,30 +253,54 @@ mod tests {
             }))
             .unwrap()
         };
-        let installed = Some(AddonPhase::Installed);
-        for (history, named, phase, expected) in [
-            (&[(Deployed, "1")][..], None, installed, None),
-            (&[(Superseded, "1"), (Deployed, "2")], None, installed, Some(1)),
-            (&[(Superseded, "1"), (Deployed, "2")], Some(2), installed, Some(2)),
-            (&[(Superseded, "1"), (Deployed, "2")], Some(3), installed, None),
+        let two = &[(Superseded, "1"), (Deployed, "2")][..];
+        let taken_back = &[(Superseded, "1"), (Superseded, "2"), (Failed, "3"), (Deployed, "2")][..];
+        for (history, named, asked, has_failed, expected) in [
+            (&[(Deployed, "1")][..], None, "1", false, None),
+            (two, None, "2", false, Some(1)),
+            (two, Some(2), "2", false, Some(2)),
+            (two, Some(3), "2", false, None),
             // What was asked for could not even be rendered, or was taken back.
-            (&[(Superseded, "1"), (Deployed, "2")], None, Some(AddonPhase::Failed), Some(2)),
-            (
-                &[(Superseded, "1"), (Superseded, "2"), (Failed, "3"), (Deployed, "2")],
-                None,
-                Some(AddonPhase::Failed),
-                Some(4),
-            ),
-            // And once that is what is asked for: what was another before.
-            (&[(Superseded, "1"), (Superseded, "2"), (Failed, "3"), (Deployed, "2")], None, installed, Some(1)),
-            (&[(Superseded, "1"), (Deployed, "2"), (Failed, "3")], None, installed, Some(1)),
-            (&[(Superseded, "1"), (Deployed, "2"), (PendingUpgrade, "3")], None, Some(AddonPhase::Upgrading), Some(2)),
-            (&[(Superseded, "1"), (Deployed, "2")], None, Some(AddonPhase::Degraded), Some(1)),
-            (&[(Superseded, "1"), (Failed, "2")], None, Some(AddonPhase::Failed), Some(1)),
+            (two, None, "3", true, Some(2)),
+            (taken_back, None, "3", true, Some(4)),
+            // And once that is what is asked for, also if it fails for another reason: what was another before.
+            (two, None, "2", true, Some(1)),
+            (taken_back, None, "2", true, Some(1)),
+            (taken_back, None, "2", false, Some(1)),
+            (&[(Superseded, "1"), (Deployed, "2"), (Failed, "3")], None, "2", false, Some(1)),
+            (&[(Superseded, "1"), (Deployed, "2"), (PendingUpgrade, "3")], None, "3", false, Some(2)),
+            (&[(Superseded, "1"), (Deployed, "2"), (PendingUpgrade, "3")], None, "2", false, Some(1)),
+            // Butler is going back already: from what came to be there, or from what did not.
+            (&[(Superseded, "1"), (Deployed, "2"), (PendingRollback, "1")], None, "2", false, Some(1)),
+            (&[(Superseded, "1"), (Deployed, "2"), (Failed, "3"), (PendingRollback, "2")], None, "3", false, Some(2)),
+            (&[(Superseded, "1"), (Failed, "2")], None, "2", true, Some(1)),
+            (&[(PendingInstall, "1")], None, "1", false, None),
         ] {
             let releases: Vec<Release> = history.iter().enumerate().map(|(at, one)| release(at, one)).collect();
-            let found = target(&releases, named, phase).map(|release| release.revision);
-            assert_eq!(found, expected, "{history:?} {named:?} {phase:?}");
+            let wish = Asked { version: Some(asked.to_owned()), values: Map::new(), has_failed };
+            let found = target(&releases, named, &wish).map(|release| release.revision);
+            assert_eq!(found, expected, "{history:?} {named:?} {asked} {has_failed}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_known_by_version_and_values() {
+        let values = |json: Value| json.as_object().unwrap().clone();
+        for (version, asked, given, config, expected) in [
+            (Some("1"), json!({"a": 1}), json!({"a": 1.0}), json!({"a": 1, "b": 2}), false),
+            (Some("1"), json!({"a": 1}), Value::Null, json!({"a": 1}), false),
+            (Some("1"), json!({"a": 1}), json!({"a": 2}), json!({"a": 2}), true),
+            (Some("2"), json!({}), json!({}), json!({}), true),
+            (None, json!({}), json!({}), json!({}), true),
+        ] {
+            let mut release: Release = serde_json::from_value(json!({
+                "name": "l", "namespace": "l", "version": 1, "info": {"status": "deployed"},
+                "chart": {"metadata": {"version": "1"}}, "config": config, "manifest": "",
+            }))
+            .unwrap();
+            release.given = given.as_object().cloned();
+            let wish = Asked { version: version.map(str::to_owned), values: values(asked), has_failed: true };
+            assert_eq!(wish.is_other_than(&release), expected, "{version:?} {given} {config}");
         }
     }
 }

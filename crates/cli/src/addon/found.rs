@@ -194,6 +194,13 @@ pub(crate) async fn list(session: &Session, ground: Ground, cluster: Option<&str
     Ok(typed(ground, items))
 }
 
+/// All addons on the cluster of one, whether there is such a cluster or not.
+pub(crate) async fn beside(session: &Session, found: &Found) -> Outcome<Vec<Found>> {
+    let listed = found.api(session).list(&ListParams::default()).await?.items;
+    let all = typed(found.ground, listed).into_iter().map(|object| Found { ground: found.ground, object });
+    Ok(all.filter(|other| other.cluster() == found.cluster()).collect())
+}
+
 /// Lists leave the kind out of their items.
 fn typed(ground: Ground, mut items: Vec<DynamicObject>) -> Vec<DynamicObject> {
     let kind = ground.kind();

@@ -9,7 +9,7 @@ use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::{Api, ResourceExt};
 
 use super::Named;
-use super::found::{Found, Ground, find, list};
+use super::found::{Found, Ground, beside, find};
 use super::reach;
 use super::wait::{Goal, follow};
 use crate::cluster::{Patience, check_awake, confirm};
@@ -60,7 +60,8 @@ impl Uninstall {
             print(&format!("{} is being removed\n", full_name(&found.object)))?;
         }
         if !self.patience.wait {
-            if let Some(cluster) = reach::tenant(session, &found).await?
+            // Only a hint: the addon goes also for somebody who may not read its cluster, and without any.
+            if let Ok(Some(cluster)) = reach::tenant(session, &found).await
                 && let Err(asleep) = check_awake(&cluster)
             {
                 tell(&format!("It is removed once its cluster is awake: {asleep}."));
@@ -75,15 +76,13 @@ impl Uninstall {
 
 /// Those on the same cluster that depend on it, are there, and are not to go themselves.
 async fn dependents(session: &Session, found: &Found) -> Outcome<Vec<String>> {
-    let cluster = found.cluster().map(|cluster| format!("{}/{cluster}", found.namespace().unwrap_or_default()));
     let catalogue = match Api::<AddonDefinition>::all(session.client.clone()).list(&ListParams::default()).await {
         // Whoever may not read the catalogue learns it from the addon's status.
         Err(error) if Failure::is_forbidden(&error) => Vec::new(),
         listed => listed?.items,
     };
     let mut dependents = Vec::new();
-    for object in list(session, found.ground, cluster.as_deref()).await? {
-        let other = Found { ground: found.ground, object };
+    for other in beside(session, found).await? {
         if depends(&other, found, &catalogue)? {
             dependents.push(other.name());
         }

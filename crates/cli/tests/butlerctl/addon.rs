@@ -140,6 +140,26 @@ async fn what_others_depend_on_is_not_removed() {
 }
 
 #[tokio::test]
+async fn an_addon_goes_whether_its_cluster_can_be_seen_or_not() {
+    let plane = with_catalogue().await;
+    let lost = |name: &str| {
+        json!({
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantAddon", "metadata": {"name": name},
+            "spec": {"clusterRef": {"name": "nosuch"}, "addon": "longhorn"},
+        })
+    };
+    plane.make::<TenantAddon>(lost("lost"), Some("team-a")).await;
+    let gone = plane.done("addon uninstall lost --yes").await;
+    assert_eq!(gone, "tenantaddon.butler.butlerlabs.dev/lost is being removed\n");
+    plane.grant_everywhere("alice", &["tenantaddons"], &["get", "list", "delete"]).await;
+    plane.done("addon install longhorn -c my-cluster").await;
+    let mut alices = plane.command("addon uninstall my-cluster-longhorn -n team-a --yes");
+    alices.env("KUBECONFIG", plane.kubeconfig("alice", "team-a"));
+    let said = ended(alices).await;
+    assert_eq!((said.code, said.out, said.err), (0, format!("{NAME} is being removed\n"), String::new()));
+}
+
+#[tokio::test]
 async fn a_status_without_words_is_shown_without() {
     let plane = with_catalogue().await;
     plane.done("addon install longhorn -c my-cluster").await;

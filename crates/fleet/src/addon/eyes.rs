@@ -2,6 +2,7 @@
 //! objects; and Helm's records, because others may use Helm.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use helm::action::MANAGER;
 use helm::health::{Health, health};
 use helm::release::{SELECTOR, Status, labelled, operator};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, PartialObjectMeta};
@@ -20,7 +22,7 @@ use tokio::sync::watch;
 
 use super::observed::{Revision, Sight};
 use super::placement::Placement;
-use super::pods;
+use super::pods::{self, Causes};
 use crate::names;
 
 /// Listing the few objects of addons takes milliseconds where somebody answers.
@@ -93,8 +95,8 @@ enum Seeing {
 pub(crate) struct Followed {
     release: Placement,
     placed: Vec<Placed>,
-    /// What keeps the pods of workloads that do not run, by their place among the objects.
-    pods: Mutex<HashMap<usize, String>>,
+    /// What keeps the pods of workloads that are not ready.
+    causes: Mutex<Causes>,
 }
 
 /// Where an object of an addon is, and who looks at it.
@@ -151,7 +153,7 @@ impl Eyes {
         };
         // Whatever is not known in time is not seen yet, and told once it is.
         let _ = tokio::time::timeout(KNOWN_WITHIN, synced).await;
-        Ok(Followed { release, placed, pods: Mutex::default() })
+        Ok(Followed { release, placed, causes: Mutex::default() })
     }
 
     /// The newest revision of a release.
@@ -174,6 +176,7 @@ impl Eyes {
         }
         let mut state = DefaultHasher::new();
         let (mut stuck, mut unhealthy) = (Vec::new(), Vec::new());
+        let mut causes = followed.causes.lock();
         for (index, Placed { eye, key }) in followed.placed.iter().enumerate() {
             if !eye.is_synced() {
                 return Sight::None;
@@ -185,16 +188,17 @@ impl Eyes {
                 }
                 Seeing::Metadata(watched) => {
                     let object = watched.get(key);
-                    (object.as_deref().map(mark), object.is_none().then(|| MISSING.to_owned()))
+                    (object.as_deref().map(mark), object.is_none().then_some(Trouble::Missing))
                 }
             };
             mark.hash(&mut state);
-            let told = |trouble: &str| format!("{} {} {trouble}", eye.kind, place(key));
+            let unready = mark.as_ref().filter(|_| matches!(trouble, Some(Trouble::Unready(_))));
+            let told = |trouble: &Trouble| format!("{} {} {trouble}", eye.kind, place(key));
             // Why its pods do not run says more than how many do not.
-            match (trouble, followed.pods.lock().get(&index)) {
-                (Some(_), Some(why)) => stuck.push(told(&format!("is not ready: {why}"))),
-                (Some(trouble), None) => unhealthy.push(told(&trouble)),
-                (None, _) => {}
+            match (causes.of(index, unready), trouble) {
+                (Some(why), _) => stuck.push(told(&Trouble::Unready(why.to_owned()))),
+                (None, Some(trouble)) => unhealthy.push(told(&trouble)),
+                (None, None) => {}
             }
         }
         let unhealthy = stuck.into_iter().chain(unhealthy).collect();
@@ -203,17 +207,21 @@ impl Eyes {
 
     /// Looks at the pods of workloads that do not run, for what these do not say of themselves. What cannot be read is not
     /// known.
-    pub(crate) async fn look_at_pods(&self, followed: &Followed) {
-        let mut found = HashMap::new();
+    pub(crate) async fn look_at_pods(&self, followed: &Followed, now: Timestamp) {
+        let mut causes = Causes::default();
         for (index, Placed { eye, key }) in followed.placed.iter().enumerate() {
             let Seeing::Whole(watched) = &eye.seeing else { continue };
-            let Some(object) = watched.get(key).filter(|object| eye.trouble(Some(object)).is_some()) else { continue };
+            let is_unready =
+                |object: &Arc<DynamicObject>| matches!(eye.trouble(Some(object)), Some(Trouble::Unready(_)));
+            let Some(object) = watched.get(key).filter(is_unready) else { continue };
             let Some(selector) = pods::selector(&object) else { continue };
             let pods: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
             let listed = pods.list(&ListParams::default().labels_from(&selector).limit(PODS)).await;
-            found.extend(listed.ok().and_then(|pods| pods::worst(&pods.items)).map(|why| (index, why)));
+            if let Some(why) = listed.ok().and_then(|pods| pods::worst(&pods.items, now)) {
+                causes.note(index, mark(&*object), why);
+            }
         }
-        *followed.pods.lock() = found;
+        *followed.causes.lock() = causes;
     }
 
     async fn eye(&self, type_: &Type) -> Result<Arc<Eye>, kube::Error> {
@@ -269,24 +277,41 @@ impl Eye {
     }
 
     /// Why an object does not run.
-    fn trouble(&self, object: Option<&DynamicObject>) -> Option<String> {
-        let Some(object) = object else { return Some(MISSING.to_owned()) };
+    fn trouble(&self, object: Option<&DynamicObject>) -> Option<Trouble> {
+        let Some(object) = object else { return Some(Trouble::Missing) };
         let mut value = serde_json::to_value(object).unwrap_or_default();
         // Lists leave out what kind their items are of.
         value["apiVersion"] = self.api_version.as_str().into();
         value["kind"] = self.kind.as_str().into();
         match health(&value) {
             Health::Current => None,
-            Health::InProgress(why) | Health::Failed(why) => Some(format!("is not ready: {why}")),
-            Health::Terminating => Some("is being deleted".to_owned()),
+            Health::InProgress(why) | Health::Failed(why) => Some(Trouble::Unready(why)),
+            Health::Terminating => Some(Trouble::Leaving),
         }
     }
 }
 
-const MISSING: &str = "is missing";
+/// Why an object does not do what it is for.
+enum Trouble {
+    Missing,
+    Leaving,
+    Unready(String),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("is missing"),
+            Self::Leaving => f.write_str("is being deleted"),
+            Self::Unready(why) => write!(f, "is not ready: {why}"),
+        }
+    }
+}
 
 /// Changes when what is wanted of an object may have changed; its status is not wanted.
-fn mark<K: Resource>(object: &K) -> (Option<String>, Option<i64>, Option<String>) {
+pub(super) type Mark = (Option<String>, Option<i64>, Option<String>);
+
+fn mark<K: Resource>(object: &K) -> Mark {
     let meta = object.meta();
     let revision = meta.resource_version.clone().filter(|_| meta.generation.is_none());
     (meta.uid.clone(), meta.generation, revision)
@@ -298,22 +323,95 @@ fn place(key: &Key) -> String {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::apps::v1::Deployment;
+    use k8s_openapi::api::core::v1::ServiceAccount;
     use kapi::{Options, Peer, Plane, User};
     use kapi_store::Store;
-    use kube::Api;
-    use kube::api::PostParams;
+    use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
     use serde_json::json;
 
     use super::*;
 
-    #[tokio::test]
-    async fn what_nobody_looks_at_is_not_watched() {
+    async fn eyes(wake: Wake) -> (Plane, Eyes) {
         let plane = Plane::new(Store::in_memory().unwrap());
         let api = plane.api("test", Options::default()).await.unwrap();
         let groups = vec!["system:masters".into(), "system:authenticated".into()];
         let user = User { name: "admin".into(), groups, ..User::default() };
         let client = Client::new(api.service_for(Peer { user: Some(user), ..Peer::default() }), "default");
-        let eyes = Eyes::new(client, Arc::new(|_: &Changed<'_>| {}));
+        (plane, Eyes::new(client, wake))
+    }
+
+    #[tokio::test]
+    async fn what_keeps_pods_is_told_until_they_run() {
+        let changed = watch::Sender::new(());
+        let (news, mut changes) = (changed.clone(), changed.subscribe());
+        let (_plane, eyes) = eyes(Arc::new(move |_: &Changed<'_>| drop(news.send_replace(())))).await;
+        let labels = json!({"a": "b"});
+        let container = json!({"name": "c", "image": "i:1"});
+        let deployment = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "d", "labels": {names::ADDON: "x"}},
+            "spec": {"replicas": 2, "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}},
+        });
+        let deployments: Api<Deployment> = Api::namespaced(eyes.client.clone(), "default");
+        let made = serde_json::from_value(deployment.clone()).unwrap();
+        deployments.create(&PostParams::default(), &made).await.unwrap();
+        let pods: Api<Pod> = Api::namespaced(eyes.client.clone(), "default");
+        let ended = json!({"terminated": {"exitCode": 3}});
+        let crash = json!({"name": "c", "image": "i:1", "imageID": "", "ready": false, "restartCount": 5,
+            "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": ended});
+        let accounts: Api<ServiceAccount> = Api::namespaced(eyes.client.clone(), "default");
+        let account = json!({"metadata": {"name": "default"}});
+        accounts.create(&PostParams::default(), &serde_json::from_value(account).unwrap()).await.unwrap();
+        let pod = json!({"metadata": {"name": "p", "labels": labels}, "spec": {"containers": [container]}});
+        pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
+        let patch = Patch::Merge(json!({"status": {"containerStatuses": [crash]}}));
+        pods.patch_status("p", &PatchParams::default(), &patch).await.unwrap();
+        let place = Placement { release: "r".into(), namespace: "default".into() };
+        let record = json!({"metadata": {
+            "name": "sh.helm.release.v1.r.v1",
+            "labels": {"owner": "helm", "name": "r", "version": "1", "status": "deployed"},
+        }});
+        let secrets: Api<Secret> = Api::namespaced(eyes.client.clone(), "default");
+        secrets.create(&PostParams::default(), &serde_json::from_value(record).unwrap()).await.unwrap();
+        let object = serde_json::from_value(deployment).unwrap();
+        let followed = eyes.follow(&[object], place, (1, Status::Deployed)).await.unwrap();
+        let mut until = async |expected: &[&str]| {
+            loop {
+                let Sight::Seen { unhealthy, .. } = eyes.sight(&followed) else { panic!("nothing is seen") };
+                if unhealthy == expected {
+                    return;
+                }
+                let waited = tokio::time::timeout(Duration::from_secs(10), changes.changed()).await;
+                assert!(waited.is_ok(), "{unhealthy:?} is seen, and not {expected:?}");
+            }
+        };
+        let rolled_out = async |ready: i32| {
+            let progressing = json!({"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"});
+            let conditions = json!([progressing, {"type": "Available", "status": "True"}]);
+            let status = json!({"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2,
+                "availableReplicas": ready, "readyReplicas": ready, "conditions": conditions});
+            let patch = Patch::Merge(json!({"status": status}));
+            deployments.patch_status("d", &PatchParams::default(), &patch).await.unwrap();
+        };
+        let short = "Deployment default/d is not ready: 1 of 2 pods are available";
+        rolled_out(1).await;
+        until(&[short]).await;
+        eyes.look_at_pods(&followed, Timestamp::now()).await;
+        until(&["Deployment default/d is not ready: container c of pod p ends again and again with exit code 3"]).await;
+        rolled_out(2).await;
+        until(&[]).await;
+        rolled_out(1).await;
+        until(&[short]).await;
+        eyes.look_at_pods(&followed, Timestamp::now()).await;
+        deployments.delete("d", &DeleteParams::default()).await.unwrap();
+        until(&["Deployment default/d is missing"]).await;
+    }
+
+    #[tokio::test]
+    async fn what_nobody_looks_at_is_not_watched() {
+        let (_plane, eyes) = eyes(Arc::new(|_: &Changed<'_>| {})).await;
         let object = |kind: &str| {
             serde_json::from_value(json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}})).unwrap()
         };

@@ -5,6 +5,7 @@ use std::path::Path;
 use butler_api::butler::addon_install::AddonPhase;
 use butler_api::butler::{AddonDefinition, ManagementAddon};
 use fleet::addon::{AddonController, Settings};
+use helm::action::went_back;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
@@ -154,19 +155,21 @@ async fn an_upgrade_that_fails_is_taken_back() {
     until(&addons, "walls", "installed", is(AddonPhase::Installed)).await;
     let secrets = world.within::<Secret>("default");
     let values = |colour: &str, broken: bool, ports: Value| json!({"spec": {"values": {"colour": colour, "broken": broken, "ports": ports}}});
-    for (wrong, told, remedy) in [
-        (values("red", true, Value::Null), "Service default/broken", "spec.ports[0].port"),
+    for (wrong, told, remedy, back) in [
+        (values("red", true, Value::Null), "Service default/broken", "spec.ports[0].port", 3),
         (
             values("red", false, json!("banana")),
             "Service default/misshapen: .spec.ports: expected list, got",
             "spec.ports,",
+            6,
         ),
     ] {
         patch(&addons, "walls", wrong).await;
         let failed = until(&addons, "walls", "failed", is(AddonPhase::Failed)).await;
         assert_eq!(reason(&failed), "Refused");
         let blocker = failed.status.unwrap().blockers.remove(0);
-        assert!(blocker.message.contains(told) && blocker.message.contains("as revision"), "{blocker:?}");
+        assert!(blocker.message.contains(told), "{blocker:?}");
+        assert!(blocker.message.ends_with(&format!("; {}", went_back(back))), "{blocker:?}");
         assert!(blocker.remedy.as_ref().unwrap().contains(remedy), "{blocker:?}");
         assert_eq!(colour(&maps.get("paint").await.unwrap()), Some("blue"));
         let listed = secrets.list(&ListParams::default().labels("owner=helm")).await.unwrap().items;
@@ -199,7 +202,8 @@ async fn an_upgrade_that_never_runs_is_taken_back() {
     let failed = until(&addons, "walls", "failed", is(AddonPhase::Failed)).await;
     assert_eq!(reason(&failed), "WorkloadNotReady");
     let message = failed.status.unwrap().message.unwrap();
-    assert!(message.contains("Deployment default/idle") && message.contains("as revision 3"), "{message}");
+    assert!(message.contains("Deployment default/idle"), "{message}");
+    assert!(message.ends_with(&format!("; {}", went_back(3))), "{message}");
     assert_eq!(colour(&maps.get("paint").await.unwrap()), Some("blue"));
     until_gone(&world.within::<Deployment>("default"), "idle").await;
     patch(&addons, "walls", json!({"spec": {"values": {"workload": false}}})).await;

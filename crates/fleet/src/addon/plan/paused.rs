@@ -6,7 +6,9 @@ use butler_api::butler::addon_install::AddonPhase;
 use butler_api::shared::{Blocker, BlockerOwner};
 use jiff::Timestamp;
 
-use super::{GRACE, Plan, Step, UNREADY, asked, idle, is_as_asked, left, look_again, time_to_run, unseen};
+use super::{
+    GRACE, Plan, Step, UNREADY, asked, idle, is_as_asked, left, look_again, look_at_pods, time_to_run, unseen,
+};
 use crate::addon::observed::{Observed, Sight};
 use crate::addon::placement::Placement;
 use crate::blockers::{blocker, waiting};
@@ -56,6 +58,7 @@ pub(super) fn look(observed: &Observed, plan: &mut Plan) {
         let left = time_to_run(observed, applied, patience);
         plan.again = Some(left).filter(|left| !left.is_zero());
         plan.phase = if left.is_zero() { Some(AddonPhase::Degraded) } else { plan.phase };
+        look_at_pods(observed, plan);
         plan.blockers.push(waiting(UNREADY, format!("a workload does not run: {first}"), more.to_vec()));
         return;
     }
@@ -123,14 +126,14 @@ mod tests {
         let idle = json!([{"reason": "NoWorkers", "message": "no", "since": since}]);
         let unready = json!([{"reason": "WorkloadNotReady", "message": "no", "since": at(400).to_string()}]);
         let alone = json!([{"reason": "WorkloadNotReady", "message": "no", "since": since}]);
-        for (phase, workers, blockers, expected, again) in [
-            ("Installed", (0, 0), &idle, "Installed nothing Paused NoWorkers", None),
-            ("Installed", (0, 2), &idle, "Installed nothing Paused NoWorkers", None),
-            ("Degraded", (0, 0), &alone, "Installed nothing Paused NoWorkers", None),
-            // On workers that come back it has its time to start, as at first.
-            ("Installed", (1, 2), &idle, "Installed nothing Paused WorkloadNotReady", Some(600)),
-            ("Installed", (1, 2), &unready, "Installed nothing Paused WorkloadNotReady", Some(500)),
-            ("Installed", (1, 2), &alone, "Degraded nothing Paused WorkloadNotReady", None),
+        for (phase, workers, blockers, expected, pods) in [
+            ("Installed", (0, 0), &idle, "Installed nothing Paused NoWorkers", (false, None)),
+            ("Installed", (0, 2), &idle, "Installed nothing Paused NoWorkers", (false, None)),
+            ("Degraded", (0, 0), &alone, "Installed nothing Paused NoWorkers", (false, None)),
+            // On workers that come back it has its time to start, as at first; its pods tell why it does not.
+            ("Installed", (1, 2), &idle, "Installed nothing Paused WorkloadNotReady", (false, Some(5))),
+            ("Installed", (1, 2), &unready, "Installed nothing Paused WorkloadNotReady", (true, Some(5))),
+            ("Installed", (1, 2), &alone, "Degraded nothing Paused WorkloadNotReady", (true, Some(30))),
         ] {
             let release = json!({"name": "l", "namespace": "l", "revision": 1});
             let before =
@@ -138,7 +141,9 @@ mod tests {
             let mut observed = installed(before, seen(1, &["Deployment a"]));
             (observed.ask.paused, observed.ground.workers) = (true, Some(workers));
             assert_eq!(told(&observed), expected, "{phase} {workers:?} {blockers}");
-            assert_eq!(plan(&observed).again, again.map(Duration::from_secs), "{phase} {workers:?} {blockers}");
+            let plan = plan(&observed);
+            let found = (plan.looks_at_pods, plan.again.map(|again| again.as_secs()));
+            assert_eq!(found, pods, "{phase} {workers:?} {blockers}");
         }
     }
 
