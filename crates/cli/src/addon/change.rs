@@ -182,19 +182,25 @@ fn given(release: &Release) -> Map<String, Value> {
     given
 }
 
-/// The revision to go back to. Where none is named: what is there, if something else is asked for that failed or is not
-/// done; else the last complete one that was another.
+/// The revision to go back to. Where none is named: what is there, if something else is asked for that failed or is only
+/// begun; else the last complete one that was another.
 fn target<'a>(history: &'a [Release], named: Option<u32>, asked: &Asked) -> Option<&'a Release> {
     if let Some(named) = named {
         return history.iter().find(|release| release.revision == named);
     }
     let there = history.iter().rposition(|release| release.info.status == Status::Deployed);
-    let is_undone = asked.has_failed || history.last().is_some_and(|newest| newest.info.status.is_pending());
     let there = there.and_then(|at| Some((history.get(at)?, history.get(..at)?)));
+    let content = |release: &Release| (version_of(release).map(str::to_owned), release.config.clone());
+    let is_begun = |deployed: &Release| match history.last() {
+        // What is gone back from is there until that is done.
+        Some(newest) if newest.info.status == Status::PendingRollback => content(newest) == content(deployed),
+        newest => newest.is_some_and(|newest| newest.info.status.is_pending()),
+    };
     match there {
-        Some((deployed, _)) if is_undone && asked.is_other_than(deployed) => Some(deployed),
+        Some((deployed, _)) if (asked.has_failed || is_begun(deployed)) && asked.is_other_than(deployed) => {
+            Some(deployed)
+        }
         Some((deployed, earlier)) => {
-            let content = |release: &Release| (version_of(release).map(str::to_owned), release.config.clone());
             let is_other = |release: &&Release| content(release) != content(deployed);
             earlier.iter().rev().filter(|release| is_complete(release)).find(is_other)
         }
@@ -272,6 +278,7 @@ mod tests {
             (&[(Superseded, "1"), (Deployed, "2"), (PendingUpgrade, "3")], None, "2", false, Some(1)),
             // Butler is going back already: from what came to be there, or from what did not.
             (&[(Superseded, "1"), (Deployed, "2"), (PendingRollback, "1")], None, "2", false, Some(1)),
+            (&[(Superseded, "1"), (Deployed, "2"), (PendingRollback, "1")], None, "v2", false, Some(1)),
             (&[(Superseded, "1"), (Deployed, "2"), (Failed, "3"), (PendingRollback, "2")], None, "3", false, Some(2)),
             (&[(Superseded, "1"), (Failed, "2")], None, "2", true, Some(1)),
             (&[(PendingInstall, "1")], None, "1", false, None),

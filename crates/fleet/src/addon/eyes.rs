@@ -1,7 +1,7 @@
 //! Watching the objects of addons on one cluster: one watch of each kind for all addons on it, as long as one has such
 //! objects; and Helm's records, because others may use Helm.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
@@ -95,6 +95,8 @@ enum Seeing {
 pub(crate) struct Followed {
     release: Placement,
     placed: Vec<Placed>,
+    /// The generations that were applied, by uid: a watch may not have come so far yet.
+    applied: BTreeMap<String, i64>,
     /// What keeps the pods of workloads that are not ready.
     causes: Mutex<Causes>,
 }
@@ -129,6 +131,7 @@ impl Eyes {
         objects: &[DynamicObject],
         release: Placement,
         (revision, status): (u32, Status),
+        applied: BTreeMap<String, i64>,
     ) -> Result<Followed, kube::Error> {
         let mut placed = Vec::with_capacity(objects.len());
         for object in objects {
@@ -153,7 +156,7 @@ impl Eyes {
         };
         // Whatever is not known in time is not seen yet, and told once it is.
         let _ = tokio::time::timeout(KNOWN_WITHIN, synced).await;
-        Ok(Followed { release, placed, causes: Mutex::default() })
+        Ok(Followed { release, placed, applied, causes: Mutex::default() })
     }
 
     /// The newest revision of a release.
@@ -184,7 +187,7 @@ impl Eyes {
             let (mark, trouble) = match &eye.seeing {
                 Seeing::Whole(watched) => {
                     let object = watched.get(key);
-                    (object.as_deref().map(mark), eye.trouble(object.as_deref()))
+                    (object.as_deref().map(mark), followed.trouble(eye, object.as_deref()))
                 }
                 Seeing::Metadata(watched) => {
                     let object = watched.get(key);
@@ -212,7 +215,7 @@ impl Eyes {
         for (index, Placed { eye, key }) in followed.placed.iter().enumerate() {
             let Seeing::Whole(watched) = &eye.seeing else { continue };
             let is_unready =
-                |object: &Arc<DynamicObject>| matches!(eye.trouble(Some(object)), Some(Trouble::Unready(_)));
+                |object: &Arc<DynamicObject>| matches!(followed.trouble(eye, Some(object)), Some(Trouble::Unready(_)));
             let Some(object) = watched.get(key).filter(is_unready) else { continue };
             let Some(selector) = pods::selector(&object) else { continue };
             let pods: Api<Pod> = Api::namespaced(self.client.clone(), &key.namespace);
@@ -268,6 +271,21 @@ impl Eyes {
     }
 }
 
+impl Followed {
+    /// Why an object does not do what it is for.
+    fn trouble(&self, eye: &Eye, object: Option<&DynamicObject>) -> Option<Trouble> {
+        let meta = object.map(|object| &object.metadata);
+        let seen = meta.and_then(|meta| Some((meta.uid.as_ref()?, meta.generation?)));
+        // What was there before the last change says nothing of what was made of it.
+        match seen.and_then(|(uid, seen)| Some((*self.applied.get(uid)?, seen))) {
+            Some((applied, seen)) if seen < applied => {
+                Some(Trouble::Unready(format!("generation {applied} is not seen yet, only {seen}")))
+            }
+            _ => eye.trouble(object),
+        }
+    }
+}
+
 impl Eye {
     fn is_synced(&self) -> bool {
         match &self.seeing {
@@ -276,7 +294,7 @@ impl Eye {
         }
     }
 
-    /// Why an object does not run.
+    /// Why an object does not do what it is for, by its own status.
     fn trouble(&self, object: Option<&DynamicObject>) -> Option<Trouble> {
         let Some(object) = object else { return Some(Trouble::Missing) };
         let mut value = serde_json::to_value(object).unwrap_or_default();
@@ -328,7 +346,10 @@ mod tests {
     use kapi::{Options, Peer, Plane, User};
     use kapi_store::Store;
     use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-    use serde_json::json;
+    use kube::core::NamespaceResourceScope;
+    use serde::Serialize;
+    use serde::de::DeserializeOwned;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -341,11 +362,36 @@ mod tests {
         (plane, Eyes::new(client, wake))
     }
 
+    fn place() -> Placement {
+        Placement { release: "r".into(), namespace: "default".into() }
+    }
+
+    fn record(revision: u32) -> Value {
+        let version = revision.to_string();
+        let labels = json!({"owner": "helm", "name": "r", "version": version, "status": "deployed"});
+        json!({"metadata": {"name": format!("sh.helm.release.v1.r.v{version}"), "labels": labels}})
+    }
+
+    async fn make<K>(eyes: &Eyes, object: Value) -> (Api<K>, K)
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+        K: Clone + fmt::Debug + Serialize + DeserializeOwned,
+    {
+        let api = Api::namespaced(eyes.client.clone(), "default");
+        let made = api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+        (api, made)
+    }
+
+    async fn tell<K: Resource + Clone + fmt::Debug + DeserializeOwned>((api, object): &(Api<K>, K), status: Value) {
+        let patch = Patch::Merge(json!({"status": status}));
+        api.patch_status(&object.name_any(), &PatchParams::default(), &patch).await.unwrap();
+    }
+
     #[tokio::test]
-    async fn what_keeps_pods_is_told_until_they_run() {
+    async fn a_workload_is_seen_as_it_is_now() {
         let changed = watch::Sender::new(());
         let (news, mut changes) = (changed.clone(), changed.subscribe());
-        let (_plane, eyes) = eyes(Arc::new(move |_: &Changed<'_>| drop(news.send_replace(())))).await;
+        let (_plane, eyes) = eyes(Arc::new(move |_: &Changed<'_>| news.send_replace(()))).await;
         let labels = json!({"a": "b"});
         let container = json!({"name": "c", "image": "i:1"});
         let deployment = json!({
@@ -354,29 +400,24 @@ mod tests {
             "spec": {"replicas": 2, "selector": {"matchLabels": labels},
                 "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}},
         });
-        let deployments: Api<Deployment> = Api::namespaced(eyes.client.clone(), "default");
-        let made = serde_json::from_value(deployment.clone()).unwrap();
-        deployments.create(&PostParams::default(), &made).await.unwrap();
-        let pods: Api<Pod> = Api::namespaced(eyes.client.clone(), "default");
-        let ended = json!({"terminated": {"exitCode": 3}});
-        let crash = json!({"name": "c", "image": "i:1", "imageID": "", "ready": false, "restartCount": 5,
-            "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": ended});
-        let accounts: Api<ServiceAccount> = Api::namespaced(eyes.client.clone(), "default");
-        let account = json!({"metadata": {"name": "default"}});
-        accounts.create(&PostParams::default(), &serde_json::from_value(account).unwrap()).await.unwrap();
+        let made = make::<Deployment>(&eyes, deployment.clone()).await;
+        let rolled_out = async |generation: i64, ready: i32| {
+            let progressing = json!({"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"});
+            let conditions = json!([progressing, {"type": "Available", "status": "True"}]);
+            let status = json!({"observedGeneration": generation, "replicas": 2, "updatedReplicas": 2,
+                "availableReplicas": ready, "readyReplicas": ready, "conditions": conditions});
+            tell(&made, status).await;
+        };
+        rolled_out(1, 2).await;
+        make::<ServiceAccount>(&eyes, json!({"metadata": {"name": "default"}})).await;
         let pod = json!({"metadata": {"name": "p", "labels": labels}, "spec": {"containers": [container]}});
-        pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
-        let patch = Patch::Merge(json!({"status": {"containerStatuses": [crash]}}));
-        pods.patch_status("p", &PatchParams::default(), &patch).await.unwrap();
-        let place = Placement { release: "r".into(), namespace: "default".into() };
-        let record = json!({"metadata": {
-            "name": "sh.helm.release.v1.r.v1",
-            "labels": {"owner": "helm", "name": "r", "version": "1", "status": "deployed"},
-        }});
-        let secrets: Api<Secret> = Api::namespaced(eyes.client.clone(), "default");
-        secrets.create(&PostParams::default(), &serde_json::from_value(record).unwrap()).await.unwrap();
-        let object = serde_json::from_value(deployment).unwrap();
-        let followed = eyes.follow(&[object], place, (1, Status::Deployed)).await.unwrap();
+        let crash = json!({"name": "c", "image": "i:1", "imageID": "", "ready": false, "restartCount": 5,
+            "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": {"exitCode": 3}}});
+        tell(&make::<Pod>(&eyes, pod).await, json!({"containerStatuses": [crash]})).await;
+        make::<Secret>(&eyes, record(1)).await;
+        let objects = [serde_json::from_value(deployment).unwrap()];
+        let applied = BTreeMap::from([(made.1.uid().unwrap(), 2), ("another".to_owned(), 9)]);
+        let followed = eyes.follow(&objects, place(), (1, Status::Deployed), applied).await.unwrap();
         let mut until = async |expected: &[&str]| {
             loop {
                 let Sight::Seen { unhealthy, .. } = eyes.sight(&followed) else { panic!("nothing is seen") };
@@ -387,25 +428,27 @@ mod tests {
                 assert!(waited.is_ok(), "{unhealthy:?} is seen, and not {expected:?}");
             }
         };
-        let rolled_out = async |ready: i32| {
-            let progressing = json!({"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"});
-            let conditions = json!([progressing, {"type": "Available", "status": "True"}]);
-            let status = json!({"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2,
-                "availableReplicas": ready, "readyReplicas": ready, "conditions": conditions});
-            let patch = Patch::Merge(json!({"status": status}));
-            deployments.patch_status("d", &PatchParams::default(), &patch).await.unwrap();
-        };
-        let short = "Deployment default/d is not ready: 1 of 2 pods are available";
-        rolled_out(1).await;
-        until(&[short]).await;
-        eyes.look_at_pods(&followed, Timestamp::now()).await;
-        until(&["Deployment default/d is not ready: container c of pod p ends again and again with exit code 3"]).await;
-        rolled_out(2).await;
+        // What ran before is not what was applied.
+        until(&["Deployment default/d is not ready: generation 2 is not seen yet, only 1"]).await;
+        let newer = Patch::Merge(json!({"spec": {"minReadySeconds": 1}}));
+        made.0.patch("d", &PatchParams::default(), &newer).await.unwrap();
+        rolled_out(2, 2).await;
         until(&[]).await;
-        rolled_out(1).await;
+
+        let short = "Deployment default/d is not ready: 1 of 2 pods are available";
+        let crashes = "Deployment default/d is not ready: container c of pod p ends again and again with exit code 3";
+        rolled_out(2, 1).await;
         until(&[short]).await;
         eyes.look_at_pods(&followed, Timestamp::now()).await;
-        deployments.delete("d", &DeleteParams::default()).await.unwrap();
+        until(&[crashes]).await;
+        rolled_out(2, 2).await;
+        until(&[]).await;
+        // What kept the pods once is not told of today until somebody has looked.
+        rolled_out(2, 1).await;
+        until(&[short]).await;
+        eyes.look_at_pods(&followed, Timestamp::now()).await;
+        until(&[crashes]).await;
+        made.0.delete("d", &DeleteParams::default()).await.unwrap();
         until(&["Deployment default/d is missing"]).await;
     }
 
@@ -421,18 +464,13 @@ mod tests {
             kinds.sort();
             kinds
         };
-        let place = || Placement { release: "r".into(), namespace: "default".into() };
-        let record = json!({"metadata": {
-            "name": "sh.helm.release.v1.r.v2",
-            "labels": {"owner": "helm", "name": "r", "version": "2", "status": "deployed"},
-        }});
-        let record: Secret = serde_json::from_value(record).unwrap();
-        Api::<Secret>::namespaced(eyes.client.clone(), "default")
-            .create(&PostParams::default(), &record)
-            .await
-            .unwrap();
-        let one = eyes.follow(&[object("ConfigMap"), object("Service")], place(), (2, Status::Deployed)).await.unwrap();
-        let two = eyes.follow(&[object("Service")], place(), (2, Status::Deployed)).await.unwrap();
+        make::<Secret>(&eyes, record(2)).await;
+        let follow = async |kinds: &[&str]| {
+            let objects: Vec<DynamicObject> = kinds.iter().map(|kind| object(kind)).collect();
+            eyes.follow(&objects, place(), (2, Status::Deployed), BTreeMap::new()).await.unwrap()
+        };
+        let one = follow(&["ConfigMap", "Service"]).await;
+        let two = follow(&["Service"]).await;
         assert_eq!(watched(), ["ConfigMap", "Service"]);
         let Sight::Seen { unhealthy, release, .. } = eyes.sight(&one) else { panic!("nothing is seen") };
         let release = release.unwrap();

@@ -241,7 +241,8 @@ fn equal(one: &Value, other: &Value) -> bool {
 async fn look(target: &Target, release: &Release) -> Result<Done, Fault> {
     let objects = Actions::objects(release)?;
     let placement = Placement { release: release.name.clone(), namespace: release.namespace.clone() };
-    let followed = target.eyes.follow(&objects, placement, (release.revision, release.info.status)).await;
+    let applied = release.generations.clone();
+    let followed = target.eyes.follow(&objects, placement, (release.revision, release.info.status), applied).await;
     let followed = followed.map_err(|error| fault_of(Failure::from(error)))?;
     let told = HelmRelease {
         name: Some(release.name.clone()),

@@ -1,5 +1,7 @@
 //! Everything before the first write: rendering, and all that can be checked.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
@@ -119,6 +121,7 @@ impl Work<'_> {
             labels,
             operator: None,
             secret_version: None,
+            generations: BTreeMap::new(),
             rest: serde_json::Map::new(),
         };
         Ok(Plan { release, of: Some((chart, values)) })

@@ -132,6 +132,7 @@ impl<'a> Work<'a> {
         if release.pending.event != after.name() {
             self.hooks(release, before).await?;
             let applied = self.apply(release).await?;
+            release.generations = applied.iter().filter_map(|(_, written)| generation(written)).collect();
             if self.options.wait {
                 self.until_ready(&applied).await?;
             }
@@ -211,6 +212,12 @@ fn is_ready(live: Option<&Json>) -> Result<Result<(), String>, String> {
         Some(Health::Terminating) => Err("it is being deleted".to_owned()),
         None => Err("it is not there".to_owned()),
     }
+}
+
+/// The uid and the generation of an object; some kinds have no generations.
+fn generation(written: &Json) -> Option<(String, i64)> {
+    let uid = written.pointer("/metadata/uid")?.as_str()?;
+    Some((uid.to_owned(), written.pointer("/metadata/generation")?.as_i64()?))
 }
 
 /// What Helm says of a revision that is done.

@@ -65,6 +65,9 @@ pub struct Release {
     /// The version of its Secret that was read or written last: whoever wrote one since is not overwritten.
     #[serde(skip)]
     pub secret_version: Option<String>,
+    /// The generations that its objects got when they were applied, by uid; of a release that was only read, none.
+    #[serde(skip)]
+    pub generations: BTreeMap<String, i64>,
     /// What else the record has.
     #[serde(flatten)]
     pub rest: Map<String, Json>,

@@ -205,6 +205,25 @@ async fn what_did_not_come_to_run_is_on_record_as_failed() {
 }
 
 #[tokio::test]
+async fn what_was_applied_is_known_by_its_generation() {
+    let side = Side::start().await;
+    let options = options(NAMESPACE);
+    let template = |replicas: u32| {
+        let pods = "{metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}";
+        let spec = format!("{{replicas: {replicas}, selector: {{matchLabels: {{a: b}}}}, template: {pods}}}");
+        let deployment = format!("apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: d}}\nspec: {spec}\n");
+        format!("{}{deployment}", config_map("a", "b"))
+    };
+    let first = install(&side, &template(1), &options).await.unwrap();
+    let deployments: Api<DynamicObject> =
+        Api::namespaced_with(side.client.clone(), NAMESPACE, &kind("apps", "Deployment", "deployments"));
+    let uid = deployments.get("d").await.unwrap().metadata.uid.unwrap();
+    assert_eq!(first.generations, [(uid.clone(), 1)].into());
+    let second = upgrade(&side, &template(2), &options).await.unwrap();
+    assert_eq!(second.generations, [(uid, 2)].into());
+}
+
+#[tokio::test]
 async fn drift_is_found_and_repaired() {
     let side = Side::start().await;
     let actions: Actions = side.actions();
