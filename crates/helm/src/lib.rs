@@ -35,5 +35,6 @@ pub mod render;
 pub mod semver;
 pub mod source;
 mod template;
+mod text;
 pub mod values;
 mod yaml;

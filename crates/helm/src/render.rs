@@ -2,6 +2,7 @@
 
 mod context;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -192,10 +193,8 @@ fn execute(
 ) -> Result<BTreeMap<String, String>, RenderError> {
     let mut templates = context::templates(chart, values, release, capabilities);
     // Deeper files first, and the last name first: so the definition that counts is the one of the outermost chart.
-    templates.sort_by(|a, b| {
-        let depth = |name: &str| name.matches('/').count();
-        depth(&b.name).cmp(&depth(&a.name)).then_with(|| b.name.cmp(&a.name))
-    });
+    let depth = |name: &str| name.bytes().filter(|byte| *byte == b'/').count();
+    templates.sort_by_cached_key(|template| Reverse((depth(&template.name), template.name.clone())));
     let mut executor = Executor::new(Machine::new(surroundings));
     for template in &templates {
         executor
@@ -208,7 +207,7 @@ fn execute(
         }
         let data = template.data();
         let printed = executor.execute(&template.name, &data).map_err(|fault| failed(&templates, fault))?;
-        files.insert(template.name.clone(), template::without_no_value(printed));
+        files.insert(template.name.clone(), printed);
     }
     Ok(files)
 }

@@ -92,7 +92,7 @@ pub(super) fn labelled(document: &str, labels: &BTreeMap<String, String>) -> Res
         Some(Json::Array(items)) => items.iter_mut().for_each(|item| label(item, labels)),
         _ => label(&mut json, labels),
     }
-    Ok(crate::yaml::write(&json, crate::yaml::Dialect::Plain))
+    crate::yaml::write(&crate::template::Value::from(&json), crate::yaml::Dialect::Plain)
 }
 
 fn label(object: &mut Json, labels: &BTreeMap<String, String>) {

@@ -85,9 +85,22 @@ impl Reading {
 
 /// What is in a file, unless it is too large.
 fn content(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
-    let file = fs::File::open(path)?;
+    let mut file = fs::File::open(path)?;
     let length = file.metadata()?.len();
-    let mut content = Vec::with_capacity(usize::try_from(length.min(MAX_FILE)).unwrap_or_default() + 1);
-    file.take(MAX_FILE + 1).read_to_end(&mut content)?;
-    Ok((content.len() as u64 <= MAX_FILE).then_some(content))
+    if length > MAX_FILE {
+        return Ok(None);
+    }
+    // What is written behind its end meanwhile is not read.
+    let mut content = vec![0; usize::try_from(length).unwrap_or_default()];
+    let mut read = 0;
+    while let Some(rest) = content.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        match file.read(rest) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    content.truncate(read);
+    Ok(Some(content))
 }

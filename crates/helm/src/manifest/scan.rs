@@ -59,7 +59,7 @@ pub(super) fn scan(text: &str) -> Option<Head> {
         return None;
     }
     let mut scan = Scan { head: Head::default(), levels: Vec::new(), has_begun: false, seen: Vec::new() };
-    let mut lines = text.split('\n').peekable();
+    let mut lines = crate::text::lines(text).peekable();
     while let Some(line) = lines.next() {
         let indent = indent(line);
         let content = without_trailing(line.get(indent..)?);

@@ -3,8 +3,10 @@
 //! Errors name the part of the template that was looked at last, as Go's do; so [`Frame::at`] moves along with
 //! execution.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::rc::Rc;
+
+use foldhash::{HashMap, HashMapExt as _};
 
 use super::error::{ExecError, Fault};
 use super::functions::{Function, Param, builtin};
@@ -76,6 +78,7 @@ enum Flow {
 }
 
 impl<'t> Frame<'t> {
+    #[cold]
     fn error(&self, fault: impl Into<Fault>) -> Box<ExecError> {
         let (position, context) = match self.at {
             At::Nothing => (0, String::new()),
@@ -106,7 +109,6 @@ pub(crate) struct Executor<'m> {
     pub(crate) machine: Machine<'m>,
     /// Later scopes are those of `tpl`, whose definitions last as long as it.
     scopes: Vec<HashMap<Rc<str>, Rc<Tree>>>,
-    included: HashMap<Rc<str>, usize>,
     /// Texts that `tpl` was given, parsed.
     parsed: HashMap<Rc<str>, Rc<[Rc<Tree>]>>,
     /// `$`
@@ -114,11 +116,9 @@ pub(crate) struct Executor<'m> {
     /// Lists for arguments that nobody uses now.
     spare: Vec<Vec<Value>>,
     frames: usize,
+    /// What is printed; a template within a template prints behind it, and takes that away again.
     out: String,
 }
-
-/// More is not reserved before it is printed: includes may be nested a thousand times.
-const LARGE: usize = 16 << 10;
 
 /// How many texts of `tpl` are remembered.
 const MAX_PARSED: usize = 1000;
@@ -128,7 +128,6 @@ impl<'m> Executor<'m> {
         Self {
             machine,
             scopes: vec![HashMap::new()],
-            included: HashMap::new(),
             parsed: HashMap::new(),
             root: "$".into(),
             spare: Vec::new(),
@@ -153,17 +152,22 @@ impl<'m> Executor<'m> {
         self.scopes.iter().rev().find_map(|scope| scope.get(name)).cloned()
     }
 
-    /// What a template prints.
-    pub(crate) fn execute(&mut self, name: &str, data: &Value) -> Result<String, Fault> {
-        let tree = self.find(name).ok_or_else(|| Fault::NoTemplate(name.to_owned()))?;
-        self.execute_tree(&tree, data).map_err(Fault::Nested)
+    fn known(&self, name: &str) -> Result<Rc<Tree>, Fault> {
+        self.find(name).ok_or_else(|| Fault::NoTemplate(name.to_owned()))
     }
 
-    fn execute_tree(&mut self, tree: &Tree, data: &Value) -> Ran<String> {
-        let outside = std::mem::replace(&mut self.out, String::with_capacity(tree.length.min(LARGE)));
+    /// What a template prints, without what Go prints for nothing.
+    pub(crate) fn execute(&mut self, name: &str, data: &Value) -> Result<String, Fault> {
+        let tree = self.known(name)?;
+        self.execute_tree(&tree, data, |printed| without_no_value(printed).into_owned()).map_err(Fault::Nested)
+    }
+
+    fn execute_tree<T>(&mut self, tree: &Tree, data: &Value, take: impl FnOnce(&str) -> T) -> Ran<T> {
+        let mark = self.out.len();
         let ran = self.run(tree, &Typed::concrete(data.clone()));
-        let printed = std::mem::replace(&mut self.out, outside);
-        ran.map(|()| printed)
+        let taken = ran.map(|()| take(self.out.get(mark..).unwrap_or_default()));
+        self.out.truncate(mark);
+        taken
     }
 
     fn run(&mut self, tree: &Tree, dot: &Typed) -> Ran<()> {
@@ -173,39 +177,34 @@ impl<'m> Executor<'m> {
     }
 
     /// `include`
-    pub(crate) fn include(&mut self, name: &str, data: &Value) -> Result<String, Fault> {
-        match self.included.get_mut(name) {
-            Some(times) if *times > MAX_INCLUDES => {
-                return Err(format!(
-                    "rendering template has a nested reference name: {name}: unable to execute template"
-                )
-                .into());
-            }
-            Some(times) => *times += 1,
-            None => drop(self.included.insert(name.into(), 1)),
+    pub(crate) fn include(&mut self, name: &str, data: &Value) -> Result<Rc<str>, Fault> {
+        let tree = self.known(name)?;
+        let times = tree.included.get();
+        if times > MAX_INCLUDES {
+            let words = format!("rendering template has a nested reference name: {name}: unable to execute template");
+            return Err(words.into());
         }
-        let printed = self.execute(name, data);
-        if let Some(times) = self.included.get_mut(name) {
-            *times -= 1;
-        }
-        printed
+        tree.included.set(times + 1);
+        let printed = self.execute_tree(&tree, data, |printed| printed.into());
+        tree.included.set(times);
+        printed.map_err(Fault::Nested)
     }
 
     /// `tpl`
-    pub(crate) fn tpl(&mut self, text: &str, data: &Value) -> Result<String, Fault> {
+    pub(crate) fn tpl(&mut self, text: &str, data: &Value) -> Result<Rc<str>, Fault> {
         // Without actions there is nothing to execute.
         if !text.contains("{{") {
-            return Ok(without_no_value(text.to_owned()));
+            return Ok(without_no_value(text).into());
         }
         let quoted = || print::quote(text.as_bytes());
         let trees = self.parsed(text).map_err(|error| format!("cannot parse template {}: {error}", quoted()))?;
-        let Some(main) = trees.iter().find(|tree| *tree.name == *TPL).cloned() else { return Ok(String::new()) };
+        let Some(main) = trees.iter().find(|tree| *tree.name == *TPL).cloned() else { return Ok("".into()) };
         let scope = trees.iter().map(|tree| (tree.name.clone(), tree.clone())).collect();
         self.scopes.push(scope);
-        let printed = self.execute_tree(&main, data);
+        let printed = self.execute_tree(&main, data, |printed| without_no_value(printed).into());
         self.scopes.pop();
         let within = |inner| Fault::Within(format!("error during tpl function execution for {}: ", quoted()), inner);
-        Ok(without_no_value(printed.map_err(within)?))
+        printed.map_err(within)
     }
 
     /// The trees of a text for `tpl`, which many templates give it again and again.
@@ -572,8 +571,8 @@ impl<'m> Executor<'m> {
             values.push(self.argument(frame, dot, function.param(index), arg)?);
         }
         if let Some(last) = last {
-            let (param, type_name) = (function.param(values.len()), last.type_name());
-            values.push(param.check(last, type_name, false).map_err(|words| frame.error(words))?);
+            function.param(values.len()).check(&last, false).map_err(|words| frame.error(words))?;
+            values.push(last);
         }
         Ok(values)
     }
@@ -588,16 +587,16 @@ impl<'m> Executor<'m> {
             },
             _ => {
                 let typed = self.operand(frame, dot, arg)?;
-                let type_name = typed.type_name();
-                param.check(typed.value, type_name, typed.is_interface).map_err(|words| frame.error(words))
+                param.check(&typed.value, typed.is_interface).map_err(|words| frame.error(words))?;
+                Ok(typed.value)
             }
         }
     }
 }
 
 /// What was printed, without what Go prints for nothing.
-pub(crate) fn without_no_value(printed: String) -> String {
-    if printed.contains("<no value>") { printed.replace("<no value>", "") } else { printed }
+fn without_no_value(printed: &str) -> Cow<'_, str> {
+    if printed.contains("<no value>") { printed.replace("<no value>", "").into() } else { printed.into() }
 }
 
 fn native_entries(value: &Value) -> Option<Vec<(Value, Value)>> {

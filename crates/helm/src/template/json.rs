@@ -7,6 +7,19 @@ use serde_json::Value as Json;
 use super::print::json_float;
 use super::value::{Value, Walk};
 
+/// What Go says of a value without an end.
+pub(crate) const CYCLE: &str = "json: unsupported value: encountered a cycle";
+
+/// What Go says of a number that JSON does not have.
+pub(crate) fn unsupported(number: f64) -> String {
+    format!("json: unsupported value: {}", super::print::shortest(number))
+}
+
+/// Bytes as JSON has them.
+pub(crate) fn encoded(bytes: &[u8]) -> String {
+    base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes)
+}
+
 /// A value as Go would marshal it.
 pub(crate) fn from_value(value: &Value) -> Result<Json, String> {
     from_within(value, &Walk::new(), 0)
@@ -14,7 +27,7 @@ pub(crate) fn from_value(value: &Value) -> Result<Json, String> {
 
 fn from_within(value: &Value, walk: &Walk, depth: usize) -> Result<Json, String> {
     if !walk.goes_on(depth) {
-        return Err("json: unsupported value: encountered a cycle".to_owned());
+        return Err(CYCLE.to_owned());
     }
     Ok(match value {
         Value::Nil => Json::Null,
@@ -22,11 +35,11 @@ fn from_within(value: &Value, walk: &Walk, depth: usize) -> Result<Json, String>
         Value::Int(number, _) => (*number).into(),
         Value::Float(number) => match serde_json::Number::from_f64(*number) {
             Some(number) => Json::Number(number),
-            None => return Err(format!("json: unsupported value: {}", super::print::shortest(*number))),
+            None => return Err(unsupported(*number)),
         },
         Value::Str(text) => Json::String(text.to_string()),
         Value::Raw(bytes) => Json::String(String::from_utf8_lossy(bytes).into_owned()),
-        Value::Bytes(bytes) => Json::String(base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes)),
+        Value::Bytes(bytes) => Json::String(encoded(bytes)),
         Value::List(list) => {
             let items: Result<_, _> = list.items.iter().map(|item| from_within(item, walk, depth + 1)).collect();
             Json::Array(items?)

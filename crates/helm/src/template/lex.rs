@@ -383,7 +383,8 @@ impl<'a> Lexer<'a> {
 
 /// Where the next left delimiter is.
 fn left_delim(text: &str) -> Option<usize> {
-    text.as_bytes().windows(2).position(|pair| pair == b"{{")
+    let bytes = text.as_bytes();
+    memchr::memchr_iter(b'{', bytes).find(|at| bytes.get(at + 1) == Some(&b'{'))
 }
 
 fn trims_left(after: &str) -> bool {

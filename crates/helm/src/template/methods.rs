@@ -1,7 +1,6 @@
 //! Methods of [`Native`] values. The receiver is the first of a method's values.
 
 use base64::Engine as _;
-use serde_json::Value as Json;
 
 use super::error::Fault;
 use super::functions::{Clock, Function, Outcome};
@@ -109,9 +108,9 @@ fn by_base_name(args: &[Value], encode: impl Fn(&[u8]) -> String) -> Value {
     let Some(Native::Files(files)) = receiver(args) else { return Value::text("") };
     let named = files.iter().map(|(name, content)| {
         let base = name.rsplit('/').next().unwrap_or_default();
-        (base.to_owned(), Json::String(encode(content)))
+        (base, Value::text(encode(content)))
     });
-    Value::text(yaml::write(&Json::Object(named.collect()), Dialect::Plain))
+    Value::text(yaml::write(&Value::map(named), Dialect::Plain).unwrap_or_default())
 }
 
 fn time(args: &[Value]) -> Result<&Clock, Fault> {

@@ -17,11 +17,11 @@ mod toml;
 mod value;
 
 pub(crate) use error::Fault;
-pub(crate) use exec::{Executor, without_no_value};
+pub(crate) use exec::Executor;
 pub(crate) use machine::Machine;
 pub(crate) use native::{HelmVersion, Native};
 pub(crate) use parse::{ParseError, parse};
-pub(crate) use value::{Element, Value};
+pub(crate) use value::{Element, Map, Value, Walk};
 
 /// The stack that executing templates may need: as many frames as [`exec`] allows, each as large as they get.
 pub(crate) const STACK: usize = 256 << 20;

@@ -1,5 +1,6 @@
 //! The parsed form of a template, and how Go prints its parts in errors.
 
+use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
@@ -12,8 +13,8 @@ pub(crate) struct Tree {
     pub(crate) name: Rc<str>,
     pub(crate) source: Rc<Source>,
     pub(crate) root: Vec<Node>,
-    /// The length of its part of the source: about as much as it prints.
-    pub(crate) length: usize,
+    /// How many executions of it are under way.
+    pub(crate) included: Cell<usize>,
 }
 
 /// Where a tree comes from, for errors.

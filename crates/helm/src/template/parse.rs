@@ -1,6 +1,7 @@
 //! Makes trees of tokens, with the rules and the complaints of Go's text/template.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::rc::Rc;
 
 use super::constant;
@@ -42,7 +43,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<Tree>, ParseError> {
     };
     match parser.file() {
         Ok(root) => {
-            let tree = Tree { name: name.into(), source, root, length: text.len() };
+            let tree = Tree { name: name.into(), source, root, included: Cell::default() };
             parser.add(tree).map_err(|message| parser.error(message))?;
             Ok(parser.trees)
         }
@@ -105,11 +106,6 @@ impl<'a> Parser<'a> {
 
     fn peek(&mut self) -> Token<'a> {
         self.token(self.next)
-    }
-
-    /// Where the next token is, without looking at it.
-    fn reached(&self) -> usize {
-        self.tokens.get(self.next).or(self.tokens.last()).map_or(self.source.text.len(), |token| token.position)
     }
 
     fn take(&mut self) -> Token<'a> {
@@ -196,10 +192,9 @@ impl<'a> Parser<'a> {
         const CONTEXT: &str = "define clause";
         let name = self.take_non_space();
         let name = self.template_name(&name, CONTEXT)?;
-        let begun = self.expect(Kind::RightDelim, CONTEXT)?.position;
+        self.expect(Kind::RightDelim, CONTEXT)?;
         let root = self.body(CONTEXT)?;
-        let length = self.reached() - begun;
-        self.add(Tree { name, source: self.source.clone(), root, length })
+        self.add(Tree { name, source: self.source.clone(), root, included: Cell::default() })
     }
 
     /// The statements of a template of its own, up to its end.
@@ -284,8 +279,7 @@ impl<'a> Parser<'a> {
         let name = self.template_name(&token, CONTEXT)?;
         let pipe = self.pipeline(CONTEXT, Kind::RightDelim)?;
         let root = self.body(CONTEXT)?;
-        let length = self.reached() - token.position;
-        self.add(Tree { name: name.clone(), source: self.source.clone(), root, length })?;
+        self.add(Tree { name: name.clone(), source: self.source.clone(), root, included: Cell::default() })?;
         Ok(Node::Template(Box::new(TemplateCall { position: token.position, name, pipe: Some(pipe) })))
     }
 

@@ -4,7 +4,7 @@ mod resolve;
 mod scalar;
 mod sort;
 
-use serde_json::Value as Json;
+use crate::template::{Map, Value, Walk, json};
 
 /// Indentation of a nested mapping or of text that goes on.
 const INDENT: usize = 2;
@@ -24,17 +24,19 @@ pub(crate) enum Dialect {
     Pretty,
 }
 
-/// One document, without the newline at its end.
-pub(crate) fn write(json: &Json, dialect: Dialect) -> String {
-    let mut writer = Writer { out: String::with_capacity(USUAL), column: 0, dialect };
-    writer.node(json, None, false);
-    writer.out
+/// One document, without the newline at its end; or what Go's JSON, which it goes through there, says against it.
+pub(crate) fn write(value: &Value, dialect: Dialect) -> Result<String, String> {
+    let mut writer = Writer { out: String::with_capacity(USUAL), column: 0, dialect, walk: Walk::new(), depth: 0 };
+    writer.node(value, None, false)?;
+    Ok(writer.out)
 }
 
 struct Writer {
     out: String,
     column: usize,
     dialect: Dialect,
+    walk: Walk,
+    depth: usize,
 }
 
 impl Writer {
@@ -66,32 +68,45 @@ impl Writer {
 
     /// A node inside a collection at `indent`; at the root there is none. `in_place` means that a collection goes on in
     /// this line, after a dash.
-    fn node(&mut self, json: &Json, indent: Option<usize>, in_place: bool) {
-        match json {
-            Json::Object(fields) if fields.is_empty() => self.push("{}"),
-            Json::Array(items) if items.is_empty() => self.push("[]"),
-            Json::Object(fields) => {
-                self.mapping(fields, indent.map_or(0, |indent| indent + INDENT), in_place || indent.is_none())
-            }
-            Json::Array(items) => {
-                self.sequence(items, indent.map_or(0, |indent| indent + INDENT), in_place || indent.is_none())
-            }
-            scalar => self.scalar(scalar, indent.map_or(INDENT, |indent| indent + INDENT), false),
+    fn node(&mut self, value: &Value, indent: Option<usize>, in_place: bool) -> Result<(), String> {
+        let (inner, in_place) = (indent.map_or(0, |indent| indent + INDENT), in_place || indent.is_none());
+        match value {
+            Value::Map(map) if map.len() > 0 => self.mapping(map, inner, in_place),
+            Value::List(list) if !list.items.is_empty() => self.sequence(&list.items, inner, in_place),
+            Value::Native(native) => self.node(&Value::from(&native.json()), indent, in_place),
+            scalar => self.scalar(scalar, inner.max(INDENT)),
         }
     }
 
-    fn mapping(&mut self, fields: &serde_json::Map<String, Json>, indent: usize, in_place: bool) {
-        let mut sorted: Vec<(&String, &Json)> = fields.iter().collect();
-        sorted.sort_by(|(a, _), (b, _)| sort::compare(a, b, self.dialect));
-        for (index, (key, value)) in sorted.into_iter().enumerate() {
+    /// What is inside a collection, each part on a line of its own.
+    fn parts<T>(
+        &mut self,
+        parts: &[T],
+        indent: usize,
+        in_place: bool,
+        write: impl Fn(&mut Self, &T) -> Result<(), String>,
+    ) -> Result<(), String> {
+        self.depth += 1;
+        for (index, part) in parts.iter().enumerate() {
+            if !self.walk.goes_on(self.depth) {
+                return Err(json::CYCLE.to_owned());
+            }
             if index > 0 || !in_place {
                 self.line(indent);
             }
-            self.entry(key, value, indent);
+            write(self, part)?;
         }
+        self.depth -= 1;
+        Ok(())
     }
 
-    fn entry(&mut self, key: &str, value: &Json, indent: usize) {
+    fn mapping(&mut self, map: &Map, indent: usize, in_place: bool) -> Result<(), String> {
+        let mut fields = map.entries();
+        fields.sort_by(|(a, _), (b, _)| sort::compare(a, b, self.dialect));
+        self.parts(&fields, indent, in_place, |writer, (key, value)| writer.entry(key, value, indent))
+    }
+
+    fn entry(&mut self, key: &str, value: &Value, indent: usize) -> Result<(), String> {
         if key.len() > LONGEST_KEY || key.contains('\n') {
             self.push("? ");
             self.text(key, indent + INDENT, false);
@@ -104,27 +119,30 @@ impl Writer {
             self.text(key, indent, true);
             self.push(":");
         }
+        self.value(value, indent)
+    }
+
+    /// The value behind a key.
+    fn value(&mut self, value: &Value, indent: usize) -> Result<(), String> {
         match value {
             // Lists of a mapping stand where the mapping stands, in the older dialect.
-            Json::Array(items) if !items.is_empty() => {
+            Value::List(list) if !list.items.is_empty() => {
                 let indent = if self.dialect == Dialect::Pretty { indent + INDENT } else { indent };
-                self.sequence(items, indent, false);
+                self.sequence(&list.items, indent, false)
             }
-            Json::Object(fields) if !fields.is_empty() => self.mapping(fields, indent + INDENT, false),
+            Value::Map(map) if map.len() > 0 => self.mapping(map, indent + INDENT, false),
+            Value::Native(native) => self.value(&Value::from(&native.json()), indent),
             other => {
                 self.put(' ');
-                self.node(other, Some(indent), false);
+                self.scalar(other, indent + INDENT)
             }
         }
     }
 
-    fn sequence(&mut self, items: &[Json], indent: usize, in_place: bool) {
-        for (index, item) in items.iter().enumerate() {
-            if index > 0 || !in_place {
-                self.line(indent);
-            }
-            self.push("- ");
-            self.node(item, Some(indent), true);
-        }
+    fn sequence(&mut self, items: &[Value], indent: usize, in_place: bool) -> Result<(), String> {
+        self.parts(items, indent, in_place, |writer, item| {
+            writer.push("- ");
+            writer.node(item, Some(indent), true)
+        })
     }
 }

@@ -1,11 +1,9 @@
 //! Texts and other scalars: which style they can have, and writing them in it.
 
-use serde_json::Value as Json;
-
 use super::resolve::is_ambiguous;
 use super::{Dialect, Writer};
-use crate::template::json::number_text;
-use crate::template::print::shortest;
+use crate::template::print::{json_float, shortest};
+use crate::template::{Value, json};
 
 /// Columns after which a text is folded at its next space.
 const WIDTH: usize = 80;
@@ -66,29 +64,34 @@ fn analyse(text: &str) -> Analysis {
 }
 
 impl Writer {
-    /// A scalar whose lines go on at `indent`.
-    pub(super) fn scalar(&mut self, json: &Json, indent: usize, is_key: bool) {
-        match json {
-            Json::Null => self.push("null"),
-            Json::Bool(value) => self.push(if *value { "true" } else { "false" }),
-            Json::Number(number) => {
-                let text = self.number(number);
+    /// A scalar whose lines go on at `indent`, or a collection of nothing.
+    pub(super) fn scalar(&mut self, value: &Value, indent: usize) -> Result<(), String> {
+        match value {
+            Value::Nil => self.push("null"),
+            Value::Bool(value) => self.push(if *value { "true" } else { "false" }),
+            Value::Int(number, _) => self.push(&number.to_string()),
+            Value::Float(number) if !number.is_finite() => return Err(json::unsupported(*number)),
+            Value::Float(number) => {
+                let text = self.float(*number);
                 self.push(&text);
             }
-            Json::String(text) => self.text(text, indent, is_key),
-            Json::Array(_) | Json::Object(_) => {}
+            Value::Str(text) => self.text(text, indent, false),
+            Value::Raw(bytes) => self.text(&String::from_utf8_lossy(bytes), indent, false),
+            Value::Bytes(bytes) => self.text(&json::encoded(bytes), indent, false),
+            Value::List(_) => self.push("[]"),
+            Value::Map(_) | Value::Native(_) => self.push("{}"),
         }
+        Ok(())
     }
 
     /// `toYaml` goes through JSON, where what reads as an integer is one, however it was made.
-    fn number(&self, number: &serde_json::Number) -> String {
-        let float = number.as_f64().unwrap_or_default();
-        let text = number_text(number);
+    fn float(&self, number: f64) -> String {
+        let text = json_float(number);
         match (text.parse::<i64>(), text.parse::<u64>()) {
-            _ if self.dialect == Dialect::Pretty && number.is_f64() => shortest(float),
+            _ if self.dialect == Dialect::Pretty => shortest(number),
             (Ok(whole), _) => whole.to_string(),
             (_, Ok(whole)) => whole.to_string(),
-            _ => shortest(float),
+            _ => shortest(number),
         }
     }
 

@@ -47,7 +47,7 @@ fn or_nothing(outcome: Outcome) -> Outcome {
 }
 
 fn to_yaml(a: &[Value], dialect: Dialect) -> Outcome {
-    Ok(Value::text(yaml::write(&json::from_value(any(a, 0))?, dialect)))
+    Ok(Value::text(yaml::write(any(a, 0), dialect)?))
 }
 
 fn to_json(a: &[Value], style: Style) -> Outcome {

@@ -26,9 +26,10 @@ mod words;
 mod xcase;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::LazyLock;
+
+use foldhash::HashMap;
 
 use super::error::Fault;
 use super::exec::Executor;
@@ -203,18 +204,18 @@ impl Param {
         }
     }
 
-    /// Takes a value whose type is known to Go as `type_name`, or refuses it.
-    pub(crate) fn check(self, value: Value, type_name: &str, is_interface: bool) -> Result<Value, String> {
+    /// Refuses a value of another type. Of nil, it matters whether Go knows it as an `interface {}` only.
+    pub(crate) fn check(self, value: &Value, is_interface: bool) -> Result<(), String> {
         if let Value::Nil = value {
             return match (is_interface, self) {
-                (_, Self::Any) => Ok(Value::Nil),
-                (true, _) => Err(format!("wrong type for value; expected {}; got {type_name}", self.type_name())),
-                (false, _) if self.can_be_nil() => Ok(Value::Nil),
+                (_, Self::Any) => Ok(()),
+                (true, _) => Err(format!("wrong type for value; expected {}; got interface {{}}", self.type_name())),
+                (false, _) if self.can_be_nil() => Ok(()),
                 (false, _) => Err(format!("invalid value; expected {}", self.type_name())),
             };
         }
-        if self.takes(&value) {
-            return Ok(value);
+        if self.takes(value) {
+            return Ok(());
         }
         Err(format!("wrong type for value; expected {}; got {}", self.type_name(), value.type_name()))
     }

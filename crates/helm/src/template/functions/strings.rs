@@ -134,13 +134,13 @@ fn substring(start: i64, end: i64, content: &[u8]) -> Outcome {
 fn indent(executor: &mut super::Executor<'_>, before: &str, a: &[Value]) -> Outcome {
     let count = usize::try_from(int(a, 0)).map_err(|_| "strings: negative Repeat count")?;
     let content = text(a, 1);
-    let lines = content.matches('\n').count() + 1;
+    let lines = memchr::memchr_iter(b'\n', content.as_bytes()).count() + 1;
     let size = content.len().saturating_add(lines.saturating_mul(count));
     afford(executor, size)?;
     let pad = " ".repeat(count);
     let mut out = String::with_capacity(size + before.len());
     out.push_str(before);
-    for (index, line) in content.split('\n').enumerate() {
+    for (index, line) in crate::text::lines(&content).enumerate() {
         if index > 0 {
             out.push('\n');
         }
