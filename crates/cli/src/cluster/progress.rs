@@ -17,7 +17,7 @@ const WAY: [ClusterPhase; 4] =
 /// More than this of what was seen is left to `butlerctl cluster why`.
 const SEEN: usize = 2;
 
-/// Shows progress on standard error: redrawn in place on a terminal, else a line per change.
+/// Shows progress on standard error: redrawn in place on a terminal, else a line per step and what it waits for.
 pub(crate) struct Progress {
     screen: Screen,
     name: String,
@@ -34,13 +34,14 @@ impl Progress {
 
     /// Shows a state.
     pub(crate) fn show(&mut self, cluster: Option<&TenantCluster>, elapsed: Duration) {
-        let state = cluster.map(lines).unwrap_or_default();
+        let state = cluster.map(state).unwrap_or_default();
         if self.screen.live {
-            self.shown = state;
+            self.shown = state.in_full();
             self.tick(elapsed);
-        } else if state != self.shown {
-            tell(&format!("[{}] {}: {}", seconds(elapsed), self.name, state.join("; ")));
-            self.shown = state;
+        } else if state.head != self.shown {
+            let told: Vec<String> = state.head.iter().chain(&state.seen).cloned().collect();
+            tell(&format!("[{}] {}: {}", seconds(elapsed), self.name, told.join("; ")));
+            self.shown = state.head;
         }
     }
 
@@ -73,31 +74,43 @@ pub(crate) fn waiting_for(cluster: &TenantCluster) -> Option<String> {
     Some(format!("{}: {}", blocker.reason, plain(&blocker.message)))
 }
 
-/// A state in lines: the step, what holds already, what is waited for, what is left.
-fn lines(cluster: &TenantCluster) -> Vec<String> {
+/// A state in lines.
+#[derive(Default)]
+struct State {
+    /// The step, what holds already, and what is waited for.
+    head: Vec<String>,
+    /// What was seen of what it waits for: which machine comes, which node is emptied.
+    seen: Vec<String>,
+    left: Vec<String>,
+}
+
+impl State {
+    fn in_full(self) -> Vec<String> {
+        self.head.into_iter().chain(self.seen).chain(self.left).collect()
+    }
+}
+
+fn state(cluster: &TenantCluster) -> State {
     let status = cluster.status.clone().unwrap_or_default();
     let deleting = cluster.metadata.deletion_timestamp.is_some();
     let phase = if deleting { ClusterPhase::Deleting } else { status.phase.unwrap_or(ClusterPhase::Pending) };
-    let mut lines = vec![step(phase, &status)];
+    let mut head = vec![step(phase, &status)];
     if cluster.spec.paused == Some(true) {
-        lines.push("it is paused: `butlerctl cluster resume` lets it go on".to_owned());
+        head.push("it is paused: `butlerctl cluster resume` lets it go on".to_owned());
     }
     if is_stale(cluster) {
-        lines.push("nobody has looked at the change yet".to_owned());
-        return lines;
+        head.push("nobody has looked at the change yet".to_owned());
+        return State { head, ..State::default() };
     }
     let waits = waiting_for(cluster).unwrap_or_default();
     let left = status.remaining.iter().map(|left| plain(left)).filter(|left| !waits.ends_with(left.as_str()));
-    let left: Vec<String> = left.map(|left| format!("left: {left}")).collect();
+    let left = left.map(|left| format!("left: {left}")).collect();
     if !waits.is_empty() {
-        lines.push(format!("waits for {waits}"));
+        head.push(format!("waits for {waits}"));
     }
-    lines.extend(seen(&status));
-    lines.extend(left);
-    lines
+    State { head, seen: seen(&status), left }
 }
 
-/// What was seen of what it waits for: which machine comes, which node is emptied.
 fn seen(status: &TenantClusterStatus) -> Vec<String> {
     let evidence = status.blockers.first().map(|blocker| blocker.evidence.as_slice()).unwrap_or_default();
     evidence.iter().take(SEEN).map(|seen| format!("seen: {}", plain(seen))).collect()
@@ -152,6 +165,10 @@ mod tests {
             "metadata": {"name": "a"}, "spec": {}, "status": status,
         }))
         .unwrap()
+    }
+
+    fn lines(cluster: &TenantCluster) -> Vec<String> {
+        state(cluster).in_full()
     }
 
     #[test]
