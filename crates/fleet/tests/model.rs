@@ -41,9 +41,11 @@ fn settle(world: &mut World, chance: &mut Chance) {
 
 /// What people do.
 fn act(world: &mut World, chance: &mut Chance) {
-    let what = chance.below(10);
-    if what == 8 {
-        world.lose_machine(chance);
+    let what = chance.below(11);
+    match what {
+        8 => world.lose_machine(chance),
+        10 => world.lose_kubeconfig(),
+        _ => {}
     }
     let Some(cluster) = &mut world.cluster else { return };
     if cluster.metadata.deletion_timestamp.is_some() && what != 4 {
@@ -334,6 +336,24 @@ fn what_a_pause_holds_is_told() {
     change(&mut world, |spec| spec.paused = None);
     settle(&mut world, &mut chance);
     assert!(world.is_empty(), "something is left behind");
+}
+
+#[test]
+fn what_was_made_inside_is_not_forgotten_with_the_kubeconfig() {
+    let mut chance = Chance::of(1);
+    let mut world = World::new(spec());
+    settle(&mut world, &mut chance);
+    delete(&mut world);
+    while !world.addons.is_empty() {
+        world.round(&mut chance, false);
+        world.below(&mut chance);
+    }
+    world.lose_kubeconfig();
+    world.round(&mut chance, false);
+    assert_eq!(blockers(&world), ["ContentsUnreachable"]);
+    assert_eq!(world.machines.len(), 3, "nobody could remove what is inside any more");
+    settle(&mut world, &mut chance);
+    assert!(world.is_empty() && world.receipts == 1, "something is left behind");
 }
 
 #[test]

@@ -21,6 +21,7 @@ use runtime::{Failure, Key, Retry, Watched, add_finalizer, remove_finalizer};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
+use super::deletion::CONTENTS_REMOVING;
 use super::observed::Observed;
 use super::plan::{Kind, Step};
 use super::pools::digest_of;
@@ -90,12 +91,12 @@ impl ClusterController {
     }
 
     async fn clear(&self, observed: &Observed, done: &mut Done) -> Result<bool, Failure> {
-        let Some(kubeconfig) = &observed.kubeconfig else {
-            done.contents_removed = true;
-            return Ok(true);
-        };
+        let Some(kubeconfig) = &observed.kubeconfig else { return Ok(false) };
         // Few at a time, and none for long: a cluster that does not answer must not keep the others waiting.
-        let Ok(_turn) = self.clearing.try_acquire() else { return Ok(false) };
+        let Ok(_turn) = self.clearing.try_acquire() else {
+            done.blockers.push(awaits_turn(observed));
+            return Ok(false);
+        };
         let cleared = async { contents::clear(&self.inside(kubeconfig).await?).await };
         let unreachable = |failure| Failure { reason: "TenantUnreachable", ..failure };
         let left = answered(cleared).await.map_err(unreachable)?;
@@ -103,7 +104,7 @@ impl ClusterController {
         if !left.is_empty() {
             let evidence = left.into_iter().map(|what| format!("{what} is there")).collect();
             let message = "load balancers and volumes that were made inside are being removed";
-            done.blockers.push(waiting("ContentsRemoving", message, evidence));
+            done.blockers.push(waiting(CONTENTS_REMOVING, message, evidence));
         }
         Ok(done.contents_removed)
     }
@@ -306,6 +307,14 @@ async fn answered<T>(asked: impl Future<Output = Result<T, Failure>>) -> Result<
         Ok(outcome) => outcome.map_err(|failure| Failure { retry: Retry::Backoff, ..failure }),
         Err(_) => Err(Failure::new(Retry::Backoff, "TenantUnreachable", "the cluster's own API does not answer")),
     }
+}
+
+/// What was told last is waited for until it is its turn again.
+fn awaits_turn(observed: &Observed) -> Blocker {
+    let told = observed.status().blockers.into_iter().find(|known| known.reason == CONTENTS_REMOVING);
+    told.unwrap_or_else(|| {
+        waiting(CONTENTS_REMOVING, "what was made inside is removed when those before it are done", Vec::new())
+    })
 }
 
 /// A step that failed, as what the cluster waits for.

@@ -17,6 +17,9 @@ pub(crate) const CONTENTS_REMOVED: &str = "ContentsRemoved";
 /// The control plane has to answer once more before the cluster can go.
 pub(crate) const WAKING: &str = "ControlPlaneWaking";
 
+/// What was made inside the cluster is being removed.
+pub(super) const CONTENTS_REMOVING: &str = "ContentsRemoving";
+
 /// What to do next for a cluster that is to go.
 pub(super) fn plan(observed: &Observed) -> Plan {
     let mut plan = Plan { facts: Facts { leaving: true, ..Facts::default() }, ..Plan::default() };
@@ -47,7 +50,10 @@ pub(super) fn plan(observed: &Observed) -> Plan {
     }
     if has_contents {
         if observed.answers() {
-            plan.steps.push(Step::ClearContents);
+            match observed.kubeconfig {
+                Some(_) => plan.steps.push(Step::ClearContents),
+                None => plan.blockers.push(unreachable("there is no kubeconfig of the cluster")),
+            }
         }
         return plan;
     }
@@ -106,7 +112,7 @@ fn wake(observed: &Observed, plan: &mut Plan) {
         plan.blockers.push(waiting(WAKING, message, evidence));
     } else {
         plan.blockers.extend(stuck);
-        plan.blockers.push(unreachable());
+        plan.blockers.push(unreachable("the cluster's API does not answer"));
     }
 }
 
@@ -141,10 +147,10 @@ fn stuck(observed: &Observed) -> Option<Blocker> {
 }
 
 /// Nobody but the cluster itself can say what was made inside.
-fn unreachable() -> Blocker {
+fn unreachable(why: &str) -> Blocker {
     blocker(
         "ContentsUnreachable",
-        "the cluster's API does not answer, so load balancers and volumes that were made inside cannot be removed",
+        format!("{why}, so load balancers and volumes that were made inside cannot be removed"),
         BlockerOwner::User,
         format!(
             "repair its control plane, or leave them behind: annotate the TenantCluster with {}=true",

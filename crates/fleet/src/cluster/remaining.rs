@@ -50,9 +50,14 @@ pub(crate) fn remaining(observed: &Observed, wanted: &Wanted, objects: &[Object]
     left
 }
 
-/// Whether applying it would change something.
-fn is_written(there: &capi::core::MachineDeployment, desired: &capi::core::MachineDeployment) -> bool {
-    runtime::changed(Some(there), desired.clone()).is_ok_and(|change| change.is_some())
+/// Whether somebody asked for another way to replace machines. What is filled in by others is no change, and what a newer
+/// Butler writes differently is nobody's wish.
+fn rolls_otherwise(there: &capi::core::MachineDeployment, desired: &capi::core::MachineDeployment) -> bool {
+    let is_written = || runtime::changed(Some(there), desired.clone()).is_ok_and(|change| change.is_some());
+    let way = |deployment: &capi::core::MachineDeployment| {
+        (deployment.spec.strategy.clone(), deployment.spec.template.spec.node_drain_timeout.clone())
+    };
+    way(there) != way(desired) && is_written()
 }
 
 /// So many machines, in words.
@@ -117,7 +122,7 @@ fn pool(
     }
     // Awake, it is done in the moment that it is seen.
     let is_silent = !left.unasked.iter().any(|step| step.starts_with(&format!("{name}: ")));
-    if observed.is_put_to_sleep() && is_silent && is_written(there, desired) {
+    if observed.is_put_to_sleep() && is_silent && rolls_otherwise(there, desired) {
         left.unasked.push(format!("{name}: change how its machines are replaced"));
     }
     if is_settled(there) {

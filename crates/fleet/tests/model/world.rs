@@ -234,6 +234,7 @@ impl World {
             }
             Step::ClearContents => {
                 assert!(self.answers(), "nobody answers who could remove anything");
+                assert!(self.kubeconfig.is_some(), "nobody can be asked to remove anything");
                 let Some(cluster) = &self.cluster else { return false };
                 assert!(cluster.metadata.deletion_timestamp.is_some(), "contents of a cluster that stays are removed");
                 self.contents = self.contents.saturating_sub(1);
@@ -469,7 +470,7 @@ impl World {
             return changed;
         }
         let leaving = self.capi.as_ref().is_some_and(|capi| capi.metadata.deletion_timestamp.is_some());
-        if self.kubeconfig.is_none() && !leaving {
+        if !before.initialized && !leaving {
             // People make load balancers and volumes as soon as they can.
             self.contents = 2;
         }
@@ -562,6 +563,11 @@ impl World {
             && self.configs.is_empty()
             && self.templates.is_empty()
             && self.published.is_none()
+    }
+
+    /// Somebody wants it issued anew.
+    pub(crate) fn lose_kubeconfig(&mut self) {
+        self.kubeconfig = None;
     }
 
     /// Somebody dies.
