@@ -227,6 +227,10 @@ impl World {
             Step::HoldPool(pool) => self.write_pool(who, &pool, |pool| pool.finalizers_mut().push(NETWORK_POOL.into())),
             Step::ReleasePool(_) => panic!("no pool leaves here"),
             Step::Record(pool, status) => {
+                // Whoever decides on an old state takes for unwritten what is written since, and is refused.
+                if !is_same(&*pool, &*self.stored.pools[&pool.name_any()]) {
+                    return Err(Refused);
+                }
                 let tenant = Layout::of(&pool.spec).unwrap().tenant;
                 let before = granted(grants_of(&pool));
                 let new = |grant: &&Grant| !grant.uid.starts_with("old") && before.shared(&space(grant)).is_empty();
