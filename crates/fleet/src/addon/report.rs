@@ -5,7 +5,7 @@ use butler_api::butler::addon_install::{AddonInstallStatus, AddonPhase, DriftSta
 use butler_api::names::conditions::READY;
 use butler_api::shared::Blocker;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use runtime::{Verdict, blockers_since, conditions_since};
+use runtime::{Verdict, blockers_since, bounded, conditions_since};
 
 use super::observed::Observed;
 use super::plan::{BUSY, CHANGED, CONTESTED, DRIFTED, INTERRUPTED, NO_WORKERS, PAUSED, Plan, Step, UNREADY};
@@ -78,7 +78,7 @@ fn installed_version(
 
 fn message(phase: AddonPhase, plan: &Plan, version: Option<&str>) -> String {
     if let Some(first) = plan.blockers.first() {
-        return first.message.clone();
+        return bounded(first.message.clone());
     }
     let version = version.unwrap_or_default();
     // A chart that no version is asked of comes in its newest.

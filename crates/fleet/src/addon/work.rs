@@ -14,7 +14,8 @@ use helm::render::RenderError;
 use helm::source::{self, Access, ChartRef, Reach, SourceError, Sources};
 use helm::values::Values;
 use k8s_openapi::api::core::v1::Secret;
-use kube::{Api, Client};
+use kube::core::DynamicObject;
+use kube::{Api, Client, ResourceExt};
 use pki::Secret as Password;
 use runtime::{Failure, Key, fingerprint};
 use serde_json::{Value, json};
@@ -197,11 +198,17 @@ async fn apply(
     last: Option<Release>,
     options: &Options,
 ) -> Result<Release, ActionError> {
-    let (name, values) = (&wanted.placement.release, &wanted.values);
+    let (name, values) = (&wanted.placement.release, &helm::values::from_json(wanted.values.clone()));
     let install = || actions.install(name, chart, values, options);
     let upgrade = || actions.upgrade(name, chart, values, options);
     match last {
-        Some(last) if last.info.status == Status::Deployed && is_same(&last, chart, values) => Ok(last),
+        Some(last)
+            if last.info.status == Status::Deployed
+                && is_same(&last, chart, values)
+                && is_labelled(&last, &options.labels)? =>
+        {
+            Ok(last)
+        }
         // What a crash left is gone on with if it is what is wanted now.
         Some(last) if last.info.status == Status::PendingInstall => match install().await {
             Err(ActionError::NameInUse(_)) => upgrade().await,
@@ -210,6 +217,12 @@ async fn apply(
         Some(last) if !matches!(last.info.status, Status::Uninstalled | Status::Uninstalling) => upgrade().await,
         _ => install().await,
     }
+}
+
+/// Whether all objects of a release have the labels by which they are watched. Those of a release that `helm` wrote have not.
+fn is_labelled(release: &Release, labels: &BTreeMap<String, String>) -> Result<bool, ActionError> {
+    let has = |object: &DynamicObject| labels.iter().all(|(key, value)| object.labels().get(key) == Some(value));
+    Ok(Actions::objects(release)?.iter().all(has))
 }
 
 /// Whether a release is of this chart and these values.
@@ -323,7 +336,7 @@ async fn plain(sources: &Sources, wanted: &Wanted, source: &ManifestSource, reac
             decoded(bytes, &url, &wanted.title)?
         }
     };
-    manifests::chart(&wanted.title, &wanted.version, &substituted(&text, wanted)?).map_err(|error| {
+    manifests::chart(&wanted.title, &wanted.version, &documents(&text, wanted)?).map_err(|error| {
         platforms("ManifestsInvalid", error.to_string(), format!("correct AddonDefinition {}", wanted.title))
     })
 }
@@ -340,6 +353,16 @@ fn substituted(text: &str, wanted: &Wanted) -> Result<String, Fault> {
         let message = format!("no value is given for {}", names.join(", "));
         users("ValuesRefused", message, vec![words("give them in "), Part::Values])
     })
+}
+
+/// Manifests with their values in place, which are texts in them and never more.
+fn documents(text: &str, wanted: &Wanted) -> Result<String, Fault> {
+    let documents = substituted(text, wanted)?;
+    manifests::check(text, &documents, &wanted.values, &wanted.version).map_err(|reason| {
+        let message = format!("the values do not fit into the manifests of {}: {reason}", wanted.title);
+        users("ValuesRefused", message, vec![words("correct them in "), Part::Values])
+    })?;
+    Ok(documents)
 }
 
 fn users(reason: &str, message: String, remedy: Vec<Part>) -> Fault {
