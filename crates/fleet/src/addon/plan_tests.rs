@@ -327,6 +327,8 @@ fn drift_is_looked_for_when_something_changed_and_not_too_often() {
     for (policy, compared, mending, expected) in [
         (DriftPolicy::Repair, None, never.clone(), "Installed repair"),
         (DriftPolicy::Repair, compared(7, &[]), never.clone(), "Installed nothing"),
+        // What was only told of before is put right.
+        (DriftPolicy::Repair, compared(7, &["Service x"]), never.clone(), "Installed repair"),
         (DriftPolicy::Repair, compared(6, &[]), mended(1, 999), "Installed repair"),
         (DriftPolicy::Repair, compared(6, &[]), mended(2, 999), "Installed nothing"),
         // Somebody fights for it.
