@@ -47,6 +47,21 @@ fn what_would_not_end_is_stopped() {
 }
 
 #[test]
+fn keys_whose_order_contradicts_itself_are_all_printed() {
+    let keys = (1..=60_u32).map(|index| format!("{:08x}", index.wrapping_mul(2_654_435_769)));
+    let keys: std::collections::BTreeSet<String> = keys.collect();
+    let pairs: String = keys.iter().map(|key| format!(" \"{key}\" \"v\"")).collect();
+    for function in ["toYaml", "toYamlPretty"] {
+        let object = format!("kind: ConfigMap\ndata:\n{{{{ dict{pairs} | {function} | indent 2 }}}}\n");
+        let printed = outcome(&object).unwrap();
+        let lines = printed.lines().filter_map(|line| line.strip_prefix("  ")?.strip_suffix(": v"));
+        let found: std::collections::BTreeSet<String> = lines.map(|key| key.trim_matches('"').to_owned()).collect();
+        assert_eq!(found, keys, "{function}");
+        assert_eq!(printed.lines().count(), 62, "{function}: {printed}");
+    }
+}
+
+#[test]
 fn what_refers_to_itself_is_printed_to_some_depth() {
     let printed = outcome("{{ $d := dict }}{{ $_ := set $d \"d\" $d }}{{ printf \"%v\" $d | trunc 20 }}").unwrap();
     assert_eq!(printed, "map[d:map[d:map[d:ma");

@@ -102,7 +102,7 @@ impl Writer {
 
     fn mapping(&mut self, map: &Map, indent: usize, in_place: bool) -> Result<(), String> {
         let mut fields = map.entries();
-        fields.sort_by(|(a, _), (b, _)| sort::compare(a, b, self.dialect));
+        sort::sort(&mut fields, &|(a, _), (b, _)| sort::compare(a, b, self.dialect));
         self.parts(&fields, indent, in_place, |writer, (key, value)| writer.entry(key, value, indent))
     }
 
