@@ -171,6 +171,14 @@ fn no_more_is_printed_than_a_cluster_takes() {
 }
 
 #[test]
+fn what_is_told_can_be_read() {
+    let told = outcome("{{ fail (repeat 99999 \"ä\") }}").unwrap_err();
+    let begins = "execution error at (c/templates/a.txt:1:3): ää";
+    assert!(told.starts_with(begins) && told.contains("ä … ä") && told.ends_with("ää"), "{}", told.len());
+    assert!((131_000..132_000).contains(&told.len()), "{}", told.len());
+}
+
+#[test]
 fn keys_whose_order_contradicts_itself_are_all_printed() {
     let keys = (1..=60_u32).map(|index| format!("{:08x}", index.wrapping_mul(2_654_435_769)));
     let keys: std::collections::BTreeSet<String> = keys.collect();

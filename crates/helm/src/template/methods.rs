@@ -3,7 +3,7 @@
 use base64::Engine as _;
 
 use super::error::Fault;
-use super::functions::{Clock, Function, Outcome, layout};
+use super::functions::{Clock, Function, ITEM, Outcome, fits, layout};
 use super::glob::Glob;
 use super::native::Native;
 use super::value::{Value, Walk};
@@ -36,6 +36,7 @@ pub(super) static FILES: &[Function] = &[
     }),
     Function::method("Lines", "s", |_, a| {
         let Some(content) = content(a) else { return Ok(Value::texts(Vec::<String>::new())) };
+        fits(memchr::memchr_iter(b'\n', &content).count().saturating_mul(ITEM))?;
         let text = String::from_utf8_lossy(&content).into_owned();
         Ok(Value::texts(text.strip_suffix('\n').unwrap_or(&text).split('\n')))
     }),

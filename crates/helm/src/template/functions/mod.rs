@@ -285,7 +285,7 @@ fn any(args: &[Value], index: usize) -> &Value {
 }
 
 /// What an item of a list takes that has a short text of its own.
-const ITEM: usize = 64;
+pub(crate) const ITEM: usize = 64;
 
 /// Fails if what is to be made is too large. [`Executor`] checks what functions are given and what they give; those
 /// that make much out of little ask before they make it.
