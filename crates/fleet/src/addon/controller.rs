@@ -2,6 +2,7 @@
 
 mod follow;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use butler_api::butler::tenant_cluster::{ClusterPhase, ManagementMode};
 use butler_api::butler::{AddonDefinition, ButlerConfig, Team, TenantCluster};
 use butler_api::names::{BUTLER_CONFIG, annotations, conditions};
 use butler_api::shared::{BlockerOwner, ConditionStatus};
+use futures::FutureExt as _;
 use helm::source::{Limits, Mirror, Sources};
 use k8s_openapi::api::core::v1::Secret;
 use kernel::quantity::Quantity;
@@ -381,10 +383,11 @@ impl<K: Addon> Shared<K> {
         let task = tokio::spawn(async move {
             let _ = begun.await;
             if let Some(_turn) = own.turns.wait(&current.key.namespace).await
-                && tokio::time::timeout(limit, doing).await.is_err()
+                && let Err(fault) = ended(limit, doing).await
             {
-                tracing::warn!(key = %current.key, "work on an addon took too long and was given up");
-                let (fault, now) = (work::given_up(limit), now(&own.clock));
+                let told = &fault.obstacle.blocker.message;
+                tracing::warn!(key = %current.key, fault = %told, "work on an addon came to nothing");
+                let now = now(&own.clock);
                 match what {
                     Running::Ensure(digest) | Running::TakeBack(digest, _) => {
                         own.memory.failed(&current, None, Some(digest), fault, None, now)
@@ -520,6 +523,18 @@ impl<K: Addon> Shared<K> {
     }
 }
 
+/// Does a piece of work that must end: what takes too long is given up, and a panic is no reason to be silent.
+async fn ended(limit: Duration, doing: impl Future<Output = ()>) -> Result<(), Fault> {
+    let done = tokio::time::timeout(limit, AssertUnwindSafe(doing).catch_unwind()).await;
+    done.map_err(|_| work::given_up(limit))?.map_err(|panic| {
+        let words = panic.downcast_ref::<&str>().copied();
+        let words = words.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic");
+        let remedy = "wait: it is tried again; if it stays, report it with the log of Butler";
+        let blocker = blocker("WorkBroken", format!("Butler made a mistake: {words}"), BlockerOwner::Butler, remedy);
+        Fault { obstacle: Box::new(blocker.into()), is_final: false }
+    })
+}
+
 /// What stands for the management cluster among clusters.
 fn management() -> Key {
     Key::cluster("")
@@ -535,4 +550,25 @@ fn is_clusters_own<K: Addon>(addon: &K) -> bool {
     let is_cluster = |kind: &str| kind == TenantCluster::kind(&());
     let owned = addon.owner_references().iter().any(|owner| owner.controller == Some(true) && is_cluster(&owner.kind));
     owned || !K::is_tenants()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_panics_or_hangs_ends_with_a_fault_that_is_tried_again() {
+        let limit = Duration::from_secs(60);
+        let told = |ended: Result<(), Fault>| {
+            ended.map_err(|fault| {
+                (fault.obstacle.blocker.reason.clone(), fault.obstacle.blocker.message, fault.is_final)
+            })
+        };
+        let fault = |reason: &str, message: &str| Err((reason.to_owned(), message.to_owned(), false));
+        assert_eq!(told(ended(limit, async {}).await), Ok(()));
+        let panicked = ended(limit, async { panic!("no order of {}", "keys") }).await;
+        assert_eq!(told(panicked), fault("WorkBroken", "Butler made a mistake: no order of keys"));
+        let given_up = "nothing came of it within 0 seconds, so it was given up";
+        assert_eq!(told(ended(Duration::ZERO, std::future::pending()).await), fault("ClusterUnreachable", given_up));
+    }
 }

@@ -5,19 +5,30 @@ use std::collections::HashMap;
 use regex::{Regex, RegexBuilder};
 
 use super::error::Fault;
+use super::value::BYTES_PER_STEP;
 use crate::render::Surroundings;
 
-/// How many steps a rendering may take: far more than any real chart does, and seconds at most.
+/// How many steps a rendering may take: far more than any real chart does, and seconds at most. A step is a statement,
+/// a call, or as many bytes as are handled meanwhile; so what is kept of them is bounded too.
 const MAX_STEPS: u64 = 5_000_000;
 
-/// What a compiled expression may take.
-const MAX_REGEX: usize = 4 << 20;
+/// What a compiled expression may take: it is tried with little first, as what it takes is what it costs.
+const REGEX_SIZES: [usize; 3] = [64 << 10, 512 << 10, 4 << 20];
+
+/// A longer expression is a hundred times as large before it is known how large it gets.
+const MAX_EXPRESSION: usize = 64 << 10;
+
+/// How many expressions are remembered.
+const MAX_REGEXES: usize = 200;
+
+/// A compiled expression, and which of [`REGEX_SIZES`] it fits.
+type Compiled = Result<(Regex, usize), String>;
 
 /// The surroundings of a rendering together with its budget.
 pub(crate) struct Machine<'m> {
     pub(crate) surroundings: &'m Surroundings<'m>,
     steps: u64,
-    regexes: HashMap<String, Result<Regex, String>>,
+    regexes: HashMap<String, Compiled>,
 }
 
 impl<'m> Machine<'m> {
@@ -28,18 +39,37 @@ impl<'m> Machine<'m> {
     /// Counts work; fails once there was too much of it.
     pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Fault> {
         self.steps = self.steps.saturating_add(u64::try_from(steps).unwrap_or(u64::MAX));
-        if self.steps > MAX_STEPS { Err("rendering takes too long".into()) } else { Ok(()) }
+        if self.steps > MAX_STEPS { Err(Fault::Limit("rendering takes too long")) } else { Ok(()) }
     }
 
-    /// A compiled expression, compiled once.
-    pub(crate) fn regex(&mut self, expression: &str) -> Result<Regex, String> {
-        if let Some(known) = self.regexes.get(expression) {
-            return known.clone();
+    /// A compiled expression, compiled once, for use on a text of `length`: the larger it is, the longer that takes.
+    pub(crate) fn regex(&mut self, expression: &str, length: usize) -> Result<Regex, Fault> {
+        let compiled = match self.regexes.get(expression) {
+            Some(known) => known.clone(),
+            None => self.compile(expression)?,
+        };
+        let (regex, size) = compiled?;
+        self.spend(length.saturating_mul(size / REGEX_SIZES[0]) / 2)?;
+        Ok(regex)
+    }
+
+    fn compile(&mut self, expression: &str) -> Result<Compiled, Fault> {
+        if expression.len() > MAX_EXPRESSION {
+            return Err(Fault::Limit("the expression is too large"));
         }
-        let compiled = RegexBuilder::new(expression).size_limit(MAX_REGEX).build();
-        let compiled = compiled.map_err(|error| regex_error(expression, &error));
-        self.regexes.insert(expression.to_owned(), compiled.clone());
-        compiled
+        let mut sizes = REGEX_SIZES.into_iter();
+        let compiled = loop {
+            let Some(size) = sizes.next() else { return Err(Fault::Limit("the expression is too large")) };
+            self.spend(size / BYTES_PER_STEP)?;
+            match RegexBuilder::new(expression).size_limit(size).build() {
+                Err(regex::Error::CompiledTooBig(_)) => {}
+                built => break built.map(|regex| (regex, size)).map_err(|error| regex_error(expression, &error)),
+            }
+        };
+        if self.regexes.len() < MAX_REGEXES {
+            self.regexes.insert(expression.to_owned(), compiled.clone());
+        }
+        Ok(compiled)
     }
 }
 
@@ -57,4 +87,26 @@ fn regex_error(expression: &str, error: &regex::Error) -> String {
     let reason = words.iter().find(|(ours, _)| told.contains(ours)).map(|(_, theirs)| *theirs);
     let reason = reason.map(str::to_owned).or_else(|| told.rsplit("error: ").next().map(str::to_owned));
     format!("error parsing regexp: {}: `{expression}`", reason.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::{Offline, SystemRandom};
+
+    #[test]
+    fn expressions_cost_what_they_take() {
+        let surroundings = Surroundings { now: jiff::Timestamp::UNIX_EPOCH, random: &SystemRandom, cluster: &Offline };
+        let mut machine = Machine::new(&surroundings);
+        let mut cost = |expression: &str, length: usize| {
+            let before = machine.steps;
+            assert!(machine.regex(expression, length).is_ok(), "{expression}");
+            machine.steps - before
+        };
+        assert_eq!(cost("^[a-z]+$", 0), 1024);
+        assert_eq!(cost("^[a-z]+$", 1000), 500, "it is compiled once");
+        assert_eq!(cost("[a-z]{3000}", 1000), 1024 + 8192 + 4000);
+        assert!(matches!(machine.regex("((a{99}){99}){99}", 0), Err(Fault::Limit("the expression is too large"))));
+        assert!(matches!(machine.regex("(", 0), Err(Fault::Message(_))));
+    }
 }
