@@ -117,7 +117,7 @@ impl Work<'_> {
             namespace: self.options.namespace.clone(),
             apply_method: APPLY_METHOD.to_owned(),
             given: self.options.given.clone(),
-            pending: Pending { crds, event: String::new() },
+            pending: Pending { crds, ..Pending::default() },
             labels,
             operator: None,
             secret_version: None,
@@ -172,7 +172,7 @@ impl Work<'_> {
         if self.options.create_namespace {
             self.create_namespace().await?;
         }
-        self.prune(&release).await?;
+        self.prune(&release, &objects).await?;
         match self.records.create(&mut release, self.now()).await {
             Err(error) if error.is_conflict() => Err(ActionError::Busy {
                 name: release.name,

@@ -264,6 +264,47 @@ async fn histories_have_an_end() {
     assert_eq!((error.reason(), error.to_string()), ("NotInstalled", "release rel revision 1 is not there".to_owned()));
 }
 
+/// What cannot be changed back makes every way back fail.
+fn immutable(name: &str, word: &str) -> String {
+    config_map(name, word).replace("kind: ConfigMap\n", "kind: ConfigMap\nimmutable: true\n")
+}
+
+#[tokio::test]
+async fn a_failed_revision_leaves_nothing_behind_when_its_record_goes() {
+    let side = Side::start().await;
+    let short = Options { max_history: 3, ..options(NAMESPACE) };
+    install(&side, &config_map("stuck", "a"), &short).await.unwrap();
+    upgrade(&side, &immutable("stuck", "b"), &short).await.unwrap();
+    let refused = |only: &str| format!("{}{}", config_map("aside", only), config_map("stuck", "c"));
+    let first = refused("x").replace("aside", "only-first");
+    for template in [first, refused("y"), refused("z"), refused("x")] {
+        assert_eq!(upgrade(&side, &template, &short).await.unwrap_err().reason(), "Refused");
+    }
+    assert_eq!(statuses(&side).await, [(2, Status::Deployed), (5, Status::Failed), (6, Status::Failed)]);
+    assert_eq!(names(&side).await, ["aside", "stuck"]);
+    for failed in 6..10 {
+        assert_eq!(side.actions().rollback(RELEASE, Some(failed), &short).await.unwrap_err().reason(), "Refused");
+    }
+    // The way back is still there, although nothing is deployed.
+    assert_eq!(statuses(&side).await, [(2, Status::Superseded), (9, Status::Failed), (10, Status::Failed)]);
+    let back = side.actions().rollback(RELEASE, None, &short).await.unwrap();
+    assert_eq!((back.info.description.as_str(), names(&side).await), ("Rollback to 2", vec!["stuck".to_owned()]));
+}
+
+#[tokio::test]
+async fn what_failed_twice_is_removed_with_all_it_left() {
+    let side = Side::start().await;
+    let broken = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: [{port: 0}]}\n";
+    install(&side, &format!("{}{broken}", config_map("one", "a")), &options(NAMESPACE)).await.unwrap_err();
+    upgrade(&side, &format!("{}{broken}", config_map("two", "a")), &options(NAMESPACE)).await.unwrap_err();
+    // Nothing that failed becomes complete because going back to it failed as well.
+    side.actions().rollback(RELEASE, Some(1), &options(NAMESPACE)).await.unwrap_err();
+    assert_eq!(statuses(&side).await, [(1, Status::Failed), (2, Status::Failed), (3, Status::Failed)]);
+    assert_eq!(names(&side).await, ["one", "two"]);
+    side.actions().uninstall(RELEASE, &options(NAMESPACE)).await.unwrap();
+    assert_eq!((statuses(&side).await, names(&side).await), (vec![], vec![]));
+}
+
 #[tokio::test]
 async fn what_was_uninstalled_can_be_installed_again() {
     let side = Side::start().await;
