@@ -249,18 +249,17 @@ impl<K: Addon> Shared<K> {
             status.conditions.iter().any(|known| known.type_ == type_ && known.status == ConditionStatus::True)
         };
         let mode = cluster.spec.management_policy.as_ref().map(|policy| policy.mode);
-        let hands_off = match mode {
-            _ if cluster.spec.paused == Some(true) => Some((
-                format!("{title} is paused: nothing is changed on it"),
-                format!("`butlerctl cluster resume {title}` lets it go on"),
-            )),
-            Some(mode @ (ManagementMode::Observe | ManagementMode::GitOps)) => Some((
-                format!("spec.managementPolicy.mode of {title} is {mode}: Butler only looks"),
-                format!("set spec.managementPolicy.mode of TenantCluster {title} to Active to have Butler install it"),
-            )),
-            _ => None,
-        };
-        let hands_off = hands_off.map(|(message, remedy)| blocker(PAUSED, message, BlockerOwner::User, remedy));
+        let paused = cluster.spec.paused == Some(true);
+        let paused = paused.then(|| {
+            let remedy = format!("`butlerctl cluster resume {title}` lets it go on");
+            blocker(PAUSED, format!("{title} is paused: nothing is changed on it"), BlockerOwner::User, remedy)
+        });
+        let only_looks = mode.filter(|mode| matches!(mode, ManagementMode::Observe | ManagementMode::GitOps));
+        let hands_off = only_looks.map(|mode| {
+            let message = format!("spec.managementPolicy.mode of {title} is {mode}: Butler only looks");
+            let field = format!("spec.managementPolicy.mode of TenantCluster {title}");
+            blocker(PAUSED, message, BlockerOwner::User, format!("set {field} to Active to have Butler install it"))
+        });
         let version = status.observed_state.as_ref().and_then(|state| state.kubernetes_version.clone());
         // Versions are told of what has answered.
         let is_void = version.is_none() && status.ready_since.is_none();
@@ -278,6 +277,7 @@ impl<K: Addon> Shared<K> {
             workers: status.worker_nodes_ready.zip(status.worker_nodes_desired),
             is_leaving,
             is_abandoned: cluster.annotations().contains_key(names::ABANDON_CONTENTS),
+            paused,
             hands_off,
             denied: self.denied(&cluster, addon),
             kubernetes: version.and_then(|version| version.parse().ok()),
