@@ -95,8 +95,7 @@ enum Seeing {
 pub(crate) struct Followed {
     release: Placement,
     placed: Vec<Placed>,
-    /// The generations that were applied, by uid: a watch may not have come so far yet.
-    applied: BTreeMap<String, i64>,
+    applied: Mutex<Applied>,
     /// What keeps the pods of workloads that are not ready.
     causes: Mutex<Causes>,
 }
@@ -156,7 +155,7 @@ impl Eyes {
         };
         // Whatever is not known in time is not seen yet, and told once it is.
         let _ = tokio::time::timeout(KNOWN_WITHIN, synced).await;
-        Ok(Followed { release, placed, applied, causes: Mutex::default() })
+        Ok(Followed { release, placed, applied: Mutex::new(Applied(applied)), causes: Mutex::default() })
     }
 
     /// The newest revision of a release.
@@ -276,13 +275,29 @@ impl Followed {
     fn trouble(&self, eye: &Eye, object: Option<&DynamicObject>) -> Option<Trouble> {
         let meta = object.map(|object| &object.metadata);
         let seen = meta.and_then(|meta| Some((meta.uid.as_ref()?, meta.generation?)));
-        // What was there before the last change says nothing of what was made of it.
-        match seen.and_then(|(uid, seen)| Some((*self.applied.get(uid)?, seen))) {
-            Some((applied, seen)) if seen < applied => {
+        match seen.and_then(|(uid, seen)| Some((self.applied.lock().awaited(uid, seen)?, seen))) {
+            Some((applied, seen)) => {
                 Some(Trouble::Unready(format!("generation {applied} is not seen yet, only {seen}")))
             }
-            _ => eye.trouble(object),
+            None => eye.trouble(object),
         }
+    }
+}
+
+/// The generations that were applied and not seen yet, by uid: a watch may not have come so far, and what was there before
+/// says nothing of what was made of it.
+struct Applied(BTreeMap<String, i64>);
+
+impl Applied {
+    /// The generation that is still to be seen. One that was seen is forgotten: generations go back when a cluster is
+    /// restored from a backup.
+    fn awaited(&mut self, uid: &str, seen: i64) -> Option<i64> {
+        let applied = *self.0.get(uid)?;
+        if seen < applied {
+            return Some(applied);
+        }
+        self.0.remove(uid);
+        None
     }
 }
 
@@ -450,6 +465,16 @@ mod tests {
         until(&[crashes]).await;
         made.0.delete("d", &DeleteParams::default()).await.unwrap();
         until(&["Deployment default/d is missing"]).await;
+    }
+
+    #[test]
+    fn a_generation_that_was_seen_is_not_waited_for_again() {
+        let mut applied = Applied(BTreeMap::from([("a".to_owned(), 3)]));
+        for (uid, seen, expected) in
+            [("b", 1, None), ("a", 2, Some(3)), ("a", 2, Some(3)), ("a", 3, None), ("a", 1, None)]
+        {
+            assert_eq!(applied.awaited(uid, seen), expected, "{uid} {seen}");
+        }
     }
 
     #[tokio::test]
