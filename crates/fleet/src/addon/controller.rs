@@ -350,7 +350,8 @@ impl<K: Addon> Shared<K> {
                 let digest = wanted.digest(observed.retry.as_deref());
                 let limit = wanted.patience + MARGIN;
                 let running = Running::TakeBack(digest.clone(), why.clone());
-                self.spawn(&work.clone(), running, limit, own.take_back(work, object, *wanted, why, digest));
+                let told = Told { status: observed.before.clone(), digest };
+                self.spawn(&work.clone(), running, limit, own.take_back(work, object, *wanted, why, told));
             }
             Some(Step::Uninstall(there)) => {
                 self.spawn(&work.clone(), Running::Uninstall, UNINSTALL, async move {
@@ -437,12 +438,13 @@ impl<K: Addon> Shared<K> {
         }
     }
 
-    async fn take_back(self: Arc<Self>, work: Work, object: Arc<K>, wanted: Wanted, why: String, digest: String) {
+    async fn take_back(self: Arc<Self>, work: Work, object: Arc<K>, wanted: Wanted, why: String, told: Told) {
+        let (digest, ran) = (told.digest, told.status.installed_revision);
         let target = match self.target(&object).await {
             Ok(target) => target,
             Err(fault) => return self.memory.failed(&work, None, Some(digest), fault, None, now(&self.clock)),
         };
-        let (there, fault) = match work::take_back(&target, &wanted, &label(&work.key.name), &why).await {
+        let (there, fault) = match work::take_back(&target, &wanted, &label(&work.key.name), ran, &why).await {
             Ok((done, fault)) => (Some(done), fault),
             Err(fault) => (work::present(&target, &wanted.placement).await.ok().flatten(), fault),
         };
