@@ -458,7 +458,7 @@ impl<K: Addon> Shared<K> {
         let Some((target, followed)) = self.memory.look_at_pods(key, now) else { return };
         let (own, key) = (Arc::clone(self), key.clone());
         tokio::spawn(async move {
-            if tokio::time::timeout(PODS_WITHIN, target.eyes.look_at_pods(&followed, now)).await.is_ok() {
+            if tokio::time::timeout(PODS_WITHIN, target.eyes.look_closer(&followed, now)).await.is_ok() {
                 own.queue.add(key);
             }
         });

@@ -76,7 +76,7 @@ impl Work<'_> {
         // Later revisions leave definitions alone, as Helm does; but of a first one that was cut short they may be missing.
         let crds: Vec<String> = match prior.was_complete || self.options.skip_crds {
             true => Vec::new(),
-            false => chart.crds().iter().map(|file| String::from_utf8_lossy(&file.content).into_owned()).collect(),
+            false => definitions(&chart),
         };
         for definition in &crds {
             kinds.define(&object::parse(definition).map_err(ActionError::Manifest)?);
@@ -211,6 +211,11 @@ impl Work<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// What a chart has under `crds/`.
+pub(super) fn definitions(chart: &Chart) -> Vec<String> {
+    chart.crds().iter().map(|file| String::from_utf8_lossy(&file.content).into_owned()).collect()
 }
 
 fn is_conflict(error: &kube::Error) -> bool {

@@ -142,7 +142,7 @@ impl<'a> Work<'a> {
         self.hooks(release, after).await
     }
 
-    async fn install_definitions(&self, definitions: &[String]) -> Result<(), ActionError> {
+    pub(super) async fn install_definitions(&self, definitions: &[String]) -> Result<(), ActionError> {
         let mut written = Vec::new();
         for definition in definitions {
             for located in self.kinds.locate_all(definition, &self.options.namespace)? {
@@ -206,7 +206,7 @@ impl<'a> Work<'a> {
 }
 
 /// Whether an object is ready, or never will be; else what is missing.
-fn is_ready(live: Option<&Json>) -> Result<Result<(), String>, String> {
+pub(super) fn is_ready(live: Option<&Json>) -> Result<Result<(), String>, String> {
     match live.map(health::health) {
         Some(Health::Current) => Ok(Ok(())),
         Some(Health::Failed(reason)) => Ok(Err(reason)),

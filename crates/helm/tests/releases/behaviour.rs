@@ -251,6 +251,43 @@ async fn drift_is_found_and_repaired() {
 }
 
 #[tokio::test]
+async fn a_kind_that_is_gone_is_drift_and_comes_back() {
+    const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: bells.shop.example.com}\nspec:\n  group: shop.example.com\n  names: {kind: Bell, plural: bells, singular: bell, listKind: BellList}\n  scope: Namespaced\n  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}\n---\n";
+    const BELL: &str = "apiVersion: shop.example.com/v1\nkind: Bell\nmetadata: {name: bell}\nspec: {loud: true}\n";
+    let told = |found: Vec<helm::action::ObjectRef>| found.iter().map(ToString::to_string).collect::<Vec<_>>();
+    for is_template in [false, true] {
+        let side = Side::start().await;
+        let bystander = config_map("a", "b");
+        let (actions, options) = (side.actions(), options(NAMESPACE));
+        let release = if is_template {
+            // Helm, too, knows no kind before its definition is there.
+            install(&side, &format!("{bystander}{DEFINITION}"), &options).await.unwrap();
+            let both = chart(&format!("{bystander}{DEFINITION}{BELL}"));
+            actions.upgrade(RELEASE, &both, &Values::new(), &options).await.unwrap()
+        } else {
+            let mut defining = chart(&format!("{bystander}{BELL}"));
+            defining.files.push(File { name: "crds/bells.yaml".to_owned(), content: DEFINITION.to_owned().into() });
+            actions.install(RELEASE, &defining, &Values::new(), &options).await.unwrap()
+        };
+        let definition = kind("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions");
+        let definitions: Api<DynamicObject> = Api::all_with(side.client.clone(), &definition);
+        let (by_template, bell) = (["CustomResourceDefinition bells.shop.example.com"], ["Bell shop/bell"]);
+        let repaired = [&by_template[usize::from(!is_template)..], &bell].concat();
+        // Before and after a restart.
+        for actions in [actions, side.actions()] {
+            definitions.delete("bells.shop.example.com", &DeleteParams::default()).await.unwrap();
+            let is_gone = |found: Option<&DynamicObject>| found.is_none();
+            let gone = kube::runtime::wait::await_condition(definitions.clone(), "bells.shop.example.com", is_gone);
+            gone.await.unwrap();
+            let missing = told(actions.drift(&release).await.unwrap());
+            assert_eq!(missing, [&by_template[usize::from(!is_template)..], &["Bell bell"]].concat());
+            assert_eq!(told(actions.repair(&release).await.unwrap()), repaired);
+            assert_eq!(told(actions.drift(&release).await.unwrap()), [""; 0]);
+        }
+    }
+}
+
+#[tokio::test]
 async fn histories_have_an_end() {
     let side = Side::start().await;
     let short = Options { max_history: 3, ..options(NAMESPACE) };
