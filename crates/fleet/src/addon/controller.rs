@@ -251,18 +251,17 @@ impl<K: Addon> Shared<K> {
             status.conditions.iter().any(|known| known.type_ == type_ && known.status == ConditionStatus::True)
         };
         let mode = cluster.spec.management_policy.as_ref().map(|policy| policy.mode);
-        let hands_off = match mode {
-            _ if cluster.spec.paused == Some(true) => Some((
-                format!("{title} is paused: nothing is changed on it"),
-                format!("`butlerctl cluster resume {title}` lets it go on"),
-            )),
-            Some(mode @ (ManagementMode::Observe | ManagementMode::GitOps)) => Some((
-                format!("spec.managementPolicy.mode of {title} is {mode}: Butler only looks"),
-                format!("set spec.managementPolicy.mode of TenantCluster {title} to Active to have Butler install it"),
-            )),
-            _ => None,
-        };
-        let hands_off = hands_off.map(|(message, remedy)| blocker(PAUSED, message, BlockerOwner::User, remedy));
+        let paused = cluster.spec.paused == Some(true);
+        let paused = paused.then(|| {
+            let remedy = format!("`butlerctl cluster resume {title}` lets it go on");
+            blocker(PAUSED, format!("{title} is paused: nothing is changed on it"), BlockerOwner::User, remedy)
+        });
+        let only_looks = mode.filter(|mode| matches!(mode, ManagementMode::Observe | ManagementMode::GitOps));
+        let hands_off = only_looks.map(|mode| {
+            let message = format!("spec.managementPolicy.mode of {title} is {mode}: Butler only looks");
+            let field = format!("spec.managementPolicy.mode of TenantCluster {title}");
+            blocker(PAUSED, message, BlockerOwner::User, format!("set {field} to Active to have Butler install it"))
+        });
         let version = status.observed_state.as_ref().and_then(|state| state.kubernetes_version.clone());
         // Versions are told of what has answered.
         let is_void = version.is_none() && status.ready_since.is_none();
@@ -280,6 +279,7 @@ impl<K: Addon> Shared<K> {
             workers: status.worker_nodes_ready.zip(status.worker_nodes_desired),
             is_leaving,
             is_abandoned: cluster.annotations().contains_key(names::ABANDON_CONTENTS),
+            paused,
             hands_off,
             denied: self.denied(&cluster, addon),
             kubernetes: version.and_then(|version| version.parse().ok()),
@@ -352,7 +352,8 @@ impl<K: Addon> Shared<K> {
                 let digest = wanted.digest(observed.retry.as_deref());
                 let limit = wanted.patience + MARGIN;
                 let running = Running::TakeBack(digest.clone(), why.clone());
-                self.spawn(&work.clone(), running, limit, own.take_back(work, object, *wanted, why, digest));
+                let told = Told { status: observed.before.clone(), digest };
+                self.spawn(&work.clone(), running, limit, own.take_back(work, object, *wanted, why, told));
             }
             Some(Step::Uninstall(there)) => {
                 self.spawn(&work.clone(), Running::Uninstall, UNINSTALL, async move {
@@ -440,12 +441,13 @@ impl<K: Addon> Shared<K> {
         }
     }
 
-    async fn take_back(self: Arc<Self>, work: Work, object: Arc<K>, wanted: Wanted, why: String, digest: String) {
+    async fn take_back(self: Arc<Self>, work: Work, object: Arc<K>, wanted: Wanted, why: String, told: Told) {
+        let (digest, ran) = (told.digest, told.status.installed_revision);
         let target = match self.target(&object).await {
             Ok(target) => target,
             Err(fault) => return self.memory.failed(&work, None, Some(digest), fault, None, now(&self.clock)),
         };
-        let (there, fault) = match work::take_back(&target, &wanted, &label(&work.key.name), &why).await {
+        let (there, fault) = match work::take_back(&target, &wanted, &label(&work.key.name), ran, &why).await {
             Ok((done, fault)) => (Some(done), fault),
             Err(fault) => (work::present(&target, &wanted.placement).await.ok().flatten(), fault),
         };
@@ -459,7 +461,7 @@ impl<K: Addon> Shared<K> {
         let Some((target, followed)) = self.memory.look_at_pods(key, now) else { return };
         let (own, key) = (Arc::clone(self), key.clone());
         tokio::spawn(async move {
-            if tokio::time::timeout(PODS_WITHIN, target.eyes.look_at_pods(&followed, now)).await.is_ok() {
+            if tokio::time::timeout(PODS_WITHIN, target.eyes.look_closer(&followed, now)).await.is_ok() {
                 own.queue.add(key);
             }
         });

@@ -102,19 +102,29 @@ pub(crate) async fn ensure(
     look(target, &release).await
 }
 
-/// Goes back to the revision before what is wanted, which did not come to run. What is there then, and what is told.
+/// Goes back from what is wanted, which did not come to run, to the revision that `ran` last. What is there then, and what is
+/// told.
 pub(crate) async fn take_back(
     target: &Target,
     wanted: &Wanted,
     label: &str,
+    ran: Option<i32>,
     why: &str,
 ) -> Result<(Done, Fault), Fault> {
     let options = Options { failed_because: Some(why.to_owned()), ..options(wanted, label, false) };
-    let back = target.actions.rollback(&wanted.placement.release, None, &options).await?;
+    let (actions, Placement { release, namespace }) = (&target.actions, &wanted.placement);
+    let index = actions.records(namespace).index(release).await.map_err(ActionError::from)?;
+    let back = actions.rollback(release, back_to(&index, ran), &options).await?;
     let message = format!("{why}; {}", went_back(back.revision));
     let else_keep = words(", and look at its pods; spec.onUpgradeFailure Keep leaves it there");
     let remedy = vec![words("correct "), Part::Values, words(" or "), Part::Version, else_keep];
     Ok((look(target, &back).await?, users("WorkloadNotReady", message, remedy)))
+}
+
+/// The revision that ran last, if it is still on record. Others may have come in between and never run.
+fn back_to(index: &[(u32, Status)], ran: Option<i32>) -> Option<u32> {
+    let (ran, (_, earlier)) = (u32::try_from(ran?).ok()?, index.split_last()?);
+    earlier.iter().any(|(revision, status)| *revision == ran && status.is_complete()).then_some(ran)
 }
 
 /// The release that is there, if any is complete.
@@ -520,6 +530,26 @@ mod tests {
             observed.ask.addon = Some(addon.to_owned());
             let told = fault.obstacle.to_owner(&observed);
             assert_eq!((told.remedy.as_deref(), told.owner), (Some(expected), Some(owner)));
+        }
+    }
+
+    #[test]
+    fn what_never_ran_is_not_gone_back_to() {
+        use Status::{Deployed, Failed, PendingRollback, Superseded};
+        let hasty = &[(1, Superseded), (2, Superseded), (3, Deployed)][..];
+        for (index, ran, expected) in [
+            (hasty, Some(1), Some(1)),
+            (hasty, Some(2), Some(2)),
+            // Nobody knows, it has just come, or is not on record any more.
+            (hasty, None, None),
+            (hasty, Some(3), None),
+            (&hasty[1..], Some(1), None),
+            (&[(1, Failed), (2, Deployed)], Some(1), None),
+            // Killed on the way back.
+            (&[(1, Superseded), (2, Superseded), (3, Failed), (4, PendingRollback)], Some(1), Some(1)),
+            (&[], Some(1), None),
+        ] {
+            assert_eq!(back_to(index, ran), expected, "{index:?} {ran:?}");
         }
     }
 
