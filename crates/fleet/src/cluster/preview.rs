@@ -30,7 +30,7 @@ use super::render::{self, Object};
 use super::resolve::{Wanted, is_undecided, provider_ref, resolve, team_name};
 use super::standalone::like_hosted;
 use crate::names;
-use crate::network::{self, load_balancer_name};
+use crate::network::{self, load_balancer_name, name_the_same};
 
 /// What stands for addresses that a pool has yet to give.
 const UNKNOWN_ADDRESSES: &str = "(addresses of its pool)";
@@ -188,6 +188,18 @@ pub async fn look(client: &Client, cluster: TenantCluster) -> kube::Result<(Obse
         }
     }
     let Some(reference) = provider_ref(&observed.cluster, observed.sources()) else { return Ok((observed, unseen)) };
+    if observed.cluster.spec.load_balancer_addresses().is_some() {
+        let everywhere: Api<TenantCluster> = Api::all(client.clone());
+        let others = everywhere.list(&ListParams::default()).await.map(|list| list.items);
+        let others = seen(others, "addresses of other clusters", &mut unseen)?;
+        let is_rival = |other: &TenantCluster| {
+            let resolved = other.status.as_ref().and_then(|status| status.resolved.as_ref());
+            let is_other = Key::of(other) != Key::of(&*observed.cluster);
+            let on = resolved.and_then(|resolved| resolved.provider_config_ref.as_ref());
+            is_other && on == Some(&reference) && name_the_same(&observed.cluster.spec, &other.spec)
+        };
+        observed.rivals = others.into_iter().filter(is_rival).map(Arc::new).collect();
+    }
     observed.provider = one(&Api::namespaced(client.clone(), &reference.namespace), &reference.name).await?;
     let Some(provider) = observed.provider.clone() else { return Ok((observed, unseen)) };
     if let Some(source) = providers::credentials_of(&provider) {
