@@ -70,7 +70,7 @@ pub(crate) async fn visible_teams(session: &Session) -> Outcome<Vec<String>> {
             session.context_namespace.clone().map(|team| vec![team]).ok_or_else(|| {
                 Failure::new(
                     Code::NotAllowed,
-                    "you may not look into all teams: name yours with -n TEAM, or set BUTLER_TEAM",
+                    "you may not look into all teams, and are a member of none: name one with -n TEAM, or set BUTLER_TEAM",
                 )
             })
         }
@@ -90,7 +90,7 @@ async fn in_teams(session: &Session, name: &str, teams: &[String]) -> Outcome<Ve
 }
 
 /// The team written before the name, or given by `-n`.
-fn split<'a>(text: &'a str, team: Option<&'a str>) -> Outcome<(Option<&'a str>, &'a str)> {
+pub(crate) fn split<'a>(text: &'a str, team: Option<&'a str>) -> Outcome<(Option<&'a str>, &'a str)> {
     match (text.split_once('/'), team) {
         (None, team) => Ok((team, text)),
         (Some((written, name)), team) if team.is_none_or(|team| team == written) => Ok((Some(written), name)),

@@ -1,14 +1,11 @@
 //! `butlerctl provider`: infrastructures that clusters are made on.
 
-use std::collections::BTreeSet;
-
 use butler_api::butler::ProviderConfig;
 use butler_api::butler::provider_config::ScopeType;
-use butler_api::names::{GROUP, SYSTEM_NAMESPACE};
+use butler_api::names::SYSTEM_NAMESPACE;
 use clap::Subcommand;
 use jiff::Timestamp;
-use k8s_openapi::api::authorization::v1::{ResourceRule, SelfSubjectRulesReview};
-use kube::api::{ListParams, PostParams};
+use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject};
 use kube::{Api, ResourceExt};
 
@@ -70,7 +67,7 @@ async fn read(session: &Session) -> Outcome<Vec<DynamicObject>> {
     }
     let mut objects = match answer {
         Err(error) if Failure::is_forbidden(&error) => {
-            let names = granted(session).await?;
+            let names = session.granted("providerconfigs").await?;
             // Whoever is in no team is told what may not be done.
             if names.is_empty() {
                 return Err(error.into());
@@ -85,19 +82,6 @@ async fn read(session: &Session) -> Outcome<Vec<DynamicObject>> {
         objects.retain(|object| owner(object).is_none_or(|owner| owner == team.as_str()));
     }
     Ok(objects)
-}
-
-/// The names of the infrastructures that the user may look at one by one: lists cannot be granted by name.
-async fn granted(session: &Session) -> Outcome<BTreeSet<String>> {
-    let mut asked = SelfSubjectRulesReview::default();
-    asked.spec.namespace = Some(SYSTEM_NAMESPACE.to_owned());
-    let reviews: Api<SelfSubjectRulesReview> = Api::all(session.client.clone());
-    let rules = reviews.create(&PostParams::default(), &asked).await?.status.unwrap_or_default().resource_rules;
-    let is_meant = |rule: &ResourceRule| {
-        let has = |list: &Option<Vec<String>>, text: &str| list.iter().flatten().any(|one| one == text);
-        has(&rule.api_groups, GROUP) && has(&rule.resources, "providerconfigs") && has(&Some(rule.verbs.clone()), "get")
-    };
-    Ok(rules.into_iter().filter(is_meant).flat_map(|rule| rule.resource_names.unwrap_or_default()).collect())
 }
 
 fn row(config: &ProviderConfig, now: Timestamp, wide: bool) -> Vec<Cell> {

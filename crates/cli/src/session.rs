@@ -1,6 +1,11 @@
 //! What every command has at hand: the API, the team that is meant, and how to print.
 
+use std::collections::BTreeSet;
+
 use butler_api::butler::{Team, TenantCluster};
+use butler_api::names::{GROUP, SYSTEM_NAMESPACE};
+use k8s_openapi::api::authorization::v1::{ResourceRule, SelfSubjectRulesReview};
+use kube::api::{ListParams, PostParams};
 use kube::core::{ApiResource, DynamicObject};
 use kube::{Api, Client, ResourceExt};
 
@@ -51,14 +56,37 @@ impl Session {
         Api::namespaced_with(self.client.clone(), namespace, &cluster_resource())
     }
 
-    /// The namespaces of all teams the user may see.
+    /// The namespaces of all teams the user may see: of members, those they are in.
     pub(crate) async fn teams(&self) -> Result<Vec<String>, kube::Error> {
-        let teams = Api::<Team>::all(self.client.clone()).list(&kube::api::ListParams::default()).await?;
+        let teams = match Api::<Team>::all(self.client.clone()).list(&ListParams::default()).await {
+            Err(error) if Failure::is_forbidden(&error) => {
+                let own = self.granted("teams").await?;
+                // Whoever is in no team is told what may not be done.
+                return if own.is_empty() { Err(error) } else { Ok(own.into_iter().collect()) };
+            }
+            answer => answer?,
+        };
         let namespace = |team: &Team| {
             let told = team.status.as_ref().and_then(|status| status.namespace.clone());
             told.unwrap_or_else(|| team.name_any())
         };
         Ok(teams.iter().map(namespace).collect())
+    }
+
+    /// Names of the platform's objects that the user may look at one by one: lists cannot be granted by name.
+    pub(crate) async fn granted(&self, resource: &str) -> Result<BTreeSet<String>, kube::Error> {
+        let mut asked = SelfSubjectRulesReview::default();
+        // What is granted in no namespace is told in all of them.
+        asked.spec.namespace = Some(SYSTEM_NAMESPACE.to_owned());
+        let reviews: Api<SelfSubjectRulesReview> = Api::all(self.client.clone());
+        let rules = reviews.create(&PostParams::default(), &asked).await?.status.unwrap_or_default().resource_rules;
+        let is_meant = |rule: &ResourceRule| {
+            let has = |list: &Option<Vec<String>>, text: &str| list.iter().flatten().any(|one| one == text);
+            has(&rule.api_groups, GROUP)
+                && has(&rule.resources, resource)
+                && rule.verbs.iter().any(|verb| verb == "get")
+        };
+        Ok(rules.into_iter().filter(is_meant).flat_map(|rule| rule.resource_names.unwrap_or_default()).collect())
     }
 
     /// Says which API could not be reached.

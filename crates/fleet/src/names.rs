@@ -16,7 +16,8 @@ pub const RECEIPT: &str = "butler.butlerlabs.dev/receipt";
 /// Annotation that lets a cluster go although nobody can say what was made inside: load balancers and volumes stay behind.
 pub const ABANDON_CONTENTS: &str = "butler.butlerlabs.dev/abandon-contents";
 
-/// Annotation on an addon that nobody asks for any more: it may go although it is a part of the platform.
+/// Annotation on what a cluster no longer asks for: an addon may go although it is a part of the platform, and addresses are given
+/// back although the cluster is there.
 pub const UNWANTED: &str = "butler.butlerlabs.dev/unwanted";
 
 /// Annotation on an entry of the catalogue: where its charts come from instead of its repository.
@@ -25,9 +26,10 @@ pub(crate) const MIRRORED_AT: &str = "butler.butlerlabs.dev/mirrored-at";
 /// Label on every object of an addon, on the cluster it is installed on: name of the addon object.
 pub const ADDON: &str = "butler.butlerlabs.dev/addon";
 
-/// The namespace of a cluster's internals, which its team has no business in.
+/// The namespace of a cluster's internals, which its team has no business in. Of a cluster that is only planned, the UID is not known.
 pub fn internals(cluster: &TenantCluster) -> String {
-    let uid: String = cluster.uid().unwrap_or_default().chars().filter(|c| *c != '-').take(8).collect();
+    let Some(uid) = cluster.uid() else { return format!("{}-(uid)", cluster.name_any()) };
+    let uid: String = uid.chars().filter(|c| *c != '-').take(8).collect();
     format!("{}-{uid}", cluster.name_any())
 }
 
@@ -54,6 +56,11 @@ pub(crate) fn kubeconfig(cluster: &str) -> String {
 /// The kubeconfig of those who only look, in the team's namespace.
 pub fn viewer_kubeconfig(cluster: &str) -> String {
     format!("{cluster}-kubeconfig-viewer")
+}
+
+/// The cluster that a Secret of this name is the kubeconfig of.
+pub(crate) fn cluster_of_kubeconfig(secret: &str) -> Option<&str> {
+    secret.strip_suffix("-kubeconfig").or_else(|| secret.strip_suffix("-kubeconfig-viewer"))
 }
 
 /// An addon that a cluster asks for.

@@ -8,6 +8,7 @@ use butler_api::butler::network_pool::Grant;
 use butler_api::butler::{IPAllocation, NetworkPool};
 use butler_api::names::finalizers::{IP_ALLOCATION, NETWORK_POOL};
 use butler_api::names::labels;
+use fleet::names::UNWANTED;
 use fleet::network::{Layout, Observed, Run, Space, Step, free, granted, grants_of, plan, range_of, told_range};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -24,6 +25,7 @@ const RANGES: [(&str, &str); 4] =
 enum Op {
     Ask { pool: usize, count: i32, pinned: Option<(u8, u8)>, cluster: usize, by_hand: bool },
     Remove { which: usize },
+    GiveBack { which: usize },
     RemoveByForce { which: usize },
     LoseCluster { cluster: usize },
     Divide { pool: usize, ranges: usize },
@@ -40,6 +42,7 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (0usize..2, 1i32..9, pinned, 0usize..4, any::<bool>())
             .prop_map(|(pool, count, pinned, cluster, by_hand)| Op::Ask { pool, count, pinned, cluster, by_hand }),
         2 => (0usize..12).prop_map(|which| Op::Remove { which }),
+        2 => (0usize..12).prop_map(|which| Op::GiveBack { which }),
         1 => (0usize..12).prop_map(|which| Op::RemoveByForce { which }),
         1 => (0usize..4).prop_map(|cluster| Op::LoseCluster { cluster }),
         1 => (0usize..2, 0usize..RANGES.len()).prop_map(|(pool, ranges)| Op::Divide { pool, ranges }),
@@ -135,6 +138,12 @@ impl World {
             Op::Ask { pool, count, pinned, cluster, by_hand } => self.ask(pool, count, pinned, cluster, by_hand),
             Op::Remove { which } => {
                 let Some(mut allocation) = self.nth(which) else { return };
+                allocation.metadata.deletion_timestamp.get_or_insert(Time(Timestamp::UNIX_EPOCH));
+                self.put(allocation);
+            }
+            Op::GiveBack { which } => {
+                let Some(mut allocation) = self.nth(which) else { return };
+                allocation.annotations_mut().insert(UNWANTED.into(), "true".into());
                 allocation.metadata.deletion_timestamp.get_or_insert(Time(Timestamp::UNIX_EPOCH));
                 self.put(allocation);
             }
@@ -300,6 +309,19 @@ impl World {
         assert_apart(told);
     }
 
+    /// Whether the cluster of an allocation lives, and has not given it back.
+    fn is_used(&self, one: &IPAllocation) -> bool {
+        one.labels().contains_key(labels::MANAGED_BY)
+            && !one.annotations().contains_key(UNWANTED)
+            && !self.lost_clusters.contains(&one.spec.tenant_cluster_ref.name)
+    }
+
+    /// What live clusters were told to use.
+    fn in_use(&self) -> BTreeMap<String, Run> {
+        let used = self.stored.allocations.values().filter(|one| self.is_used(one));
+        used.filter_map(|one| Some((one.uid()?, told_range(one)?))).collect()
+    }
+
     /// One allocator that sees everything comes to rest with everybody answered.
     fn settle(&mut self) {
         for _ in 0..40 {
@@ -327,7 +349,8 @@ impl World {
             assert!(uids.contains(&grant.uid), "{} is gone and still has addresses", grant.name);
         }
         for one in self.stored.allocations.values() {
-            assert!(one.metadata.deletion_timestamp.is_none(), "{} never goes", one.name_any());
+            let is_kept = one.metadata.deletion_timestamp.is_some();
+            assert!(!is_kept || (self.is_used(one) && told_range(one).is_some()), "{} never goes", one.name_any());
             let left = free(&self.stored.pools[&one.spec.pool_ref.name], &pools);
             let waits_in_vain = told_range(one).is_none()
                 && one.spec.pinned_range.is_none()
@@ -335,7 +358,8 @@ impl World {
                 && left.best_fit(one.spec.count.unwrap() as u64).is_some();
             assert!(!waits_in_vain, "{} waits for what is free", one.name_any());
             let blockers = one.status.as_ref().map(|status| status.blockers.len()).unwrap_or_default();
-            assert_eq!(blockers == 0, told_range(one).is_some(), "{} does not know why it waits", one.name_any());
+            let is_free_of_care = told_range(one).is_some() && !is_kept;
+            assert_eq!(blockers == 0, is_free_of_care, "{} does not know why it waits", one.name_any());
         }
         for pool in &pools {
             let status = pool.status.as_ref().unwrap();
@@ -367,9 +391,16 @@ proptest! {
     fn no_address_is_given_twice(ops in proptest::collection::vec(op(), 0..160)) {
         let mut world = World::new();
         for op in ops {
+            let (by_force, before) = (matches!(op, Op::RemoveByForce { .. }), world.in_use());
+            let told = |world: &World| world.stored.allocations.values().filter_map(|one| Some((one.uid()?, told_range(one)?))).collect::<BTreeMap<_, _>>();
             world.run(op);
             world.check();
+            let after = told(&world);
+            let lost = before.iter().find(|(uid, run)| after.get(*uid) != Some(run));
+            prop_assert!(by_force || lost.is_none(), "{lost:?} was taken from a cluster that uses it");
         }
+        let before = world.in_use();
         world.settle();
+        prop_assert!(before.iter().all(|(uid, run)| world.in_use().get(uid) == Some(run)));
     }
 }

@@ -78,11 +78,13 @@ fn observed(os: &str, settled: bool, invitation: Option<(String, Arc<Secret>)>) 
         addons: Vec::new(),
         network_pools: Vec::new(),
         allocations: Vec::new(),
+        rivals: Vec::new(),
         providers: None,
         kubeconfig: None,
         viewer_kubeconfig: None,
         published: None,
         published_viewer: None,
+        taken_secrets: Vec::new(),
         now: NOW.parse().unwrap(),
     }
 }

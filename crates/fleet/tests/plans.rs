@@ -134,6 +134,61 @@ fn addresses_are_given_in_the_order_of_asking() {
 }
 
 #[test]
+fn what_a_live_cluster_uses_is_kept_although_it_is_deleted() {
+    let status = json!({"phase": "Allocated", "startAddress": "10.0.0.1", "endAddress": "10.0.0.4"});
+    let grants = json!([{"name": "a-x", "uid": "x", "start": "10.0.0.1", "end": "10.0.0.4"}]);
+    let deleted = |status: &Value, made_by: &str, unwanted: bool| {
+        let mut one = (*allocation("x", 0, json!({"count": 4}), status.clone(), true)).clone();
+        one.labels_mut().insert(labels::MANAGED_BY.into(), made_by.into());
+        if unwanted {
+            one.annotations_mut().insert(fleet::names::UNWANTED.into(), "true".into());
+        }
+        Arc::new(one)
+    };
+    let kept = "tell a-x Allocated 10.0.0.1-10.0.0.4 AddressesInUse";
+    for (one, is_orphan, expected) in [
+        (deleted(&status, "butler", false), false, kept),
+        (deleted(&status, "butler", true), false, "tell a-x Released"),
+        (deleted(&status, "butler", false), true, "tell a-x Released"),
+        (deleted(&status, "somebody", false), false, "tell a-x Released"),
+        // There is no way back.
+        (deleted(&json!({"phase": "Released"}), "butler", false), false, "tell a-x Released"),
+    ] {
+        let orphans = is_orphan.then(|| "x".to_owned()).into_iter().collect();
+        let world = network::Observed { orphans, ..observed(pool(grants.clone()), vec![Arc::clone(&one)]) };
+        let steps = told(&network::plan(&world));
+        assert_eq!(steps.first().map(String::as_str), Some(expected));
+        let without_pool = network::Observed { pool: None, ..world };
+        let is_released = expected != kept;
+        assert_eq!(
+            told(&network::plan(&without_pool)).first().map(String::as_str),
+            is_released.then_some("release a-x")
+        );
+    }
+    let world = observed(pool(grants), vec![deleted(&status, "butler", false)]);
+    let steps = network::plan(&world);
+    let Some(network::Step::Tell(_, status)) = steps.first() else { panic!("{:?}", told(&steps)) };
+    assert_eq!(status.blockers[0].message, "TenantCluster t/c uses 10.0.0.1-10.0.0.4, so they are not given back");
+}
+
+#[test]
+fn who_has_pinned_addresses_is_told() {
+    let grants = json!([{"name": "a-x", "uid": "x", "start": "10.0.0.1", "end": "10.0.0.4"}]);
+    let range = json!({"pinnedRange": {"startAddress": "10.0.0.3", "endAddress": "10.0.0.6"}});
+    let status = json!({"phase": "Allocated", "startAddress": "10.0.0.1", "endAddress": "10.0.0.4"});
+    let has = allocation("x", 0, json!({}), status, false);
+    let world = observed(pool(grants), vec![has, allocation("p", 1, range, Value::Null, false)]);
+    let steps = network::plan(&world);
+    let told = steps.iter().find_map(|step| match step {
+        network::Step::Tell(one, status) if one.name_any() == "a-p" => status.blockers.first(),
+        _ => None,
+    });
+    let told = told.unwrap();
+    assert_eq!(told.message, "not all of 10.0.0.3-10.0.0.6 are free in NetworkPool rack");
+    assert_eq!(told.evidence, ["IPAllocation a-x of TenantCluster t/c has some"]);
+}
+
+#[test]
 fn what_a_copy_does_not_know_is_not_taken_for_gone() {
     let grants = json!([{"name": "a-x", "uid": "x", "start": "10.0.0.1", "end": "10.0.0.4"}]);
     let unknown = observed(pool(grants.clone()), Vec::new());
@@ -206,7 +261,7 @@ fn a_team_comes_and_goes_step_by_step() {
     let theirs = || json!({"labels": {labels::TEAM: "u"}});
     let going = || json!({"labels": {labels::TEAM: "t"}, "deletionTimestamp": "2026-01-02T00:00:00Z"});
     let held = || json!([TEAM]);
-    let all = vec!["namespace", "role", "binding", "role", "binding", "role", "binding"];
+    let all = vec!["namespace", "role", "binding", "role", "binding", "role", "binding", "sight"];
     for (world, steps, blockers) in [
         (team_world(json!([]), false, None, 0), vec!["hold"], vec![]),
         (team_world(held(), false, None, 0), vec!["namespace"], vec![]),
@@ -231,6 +286,7 @@ fn a_team_comes_and_goes_step_by_step() {
             team::Step::Disown(_) => "disown",
             team::Step::Role(_) => "role",
             team::Step::Binding(_) => "binding",
+            team::Step::Sight(..) => "sight",
             team::Step::DropRole(_) => "drop role",
             team::Step::DropBinding(_) => "drop binding",
         };

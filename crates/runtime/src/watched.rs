@@ -206,10 +206,16 @@ impl<K: Object> Watched<K> {
 
     /// All objects of a namespace.
     pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
-        let from = Bound::Included(Key::new(namespace, ""));
+        self.named(namespace, "")
+    }
+
+    /// All objects of a namespace whose name begins like this.
+    pub fn named(&self, namespace: &str, beginning: &str) -> Vec<Arc<K>> {
+        let from = Bound::Included(Key::new(namespace, beginning));
+        let is_named = |key: &Key| key.namespace == namespace && key.name.starts_with(beginning);
         self.copy.read(|objects| {
             let range = objects.by_key.range((from, Bound::Unbounded));
-            objects.open(range.take_while(|(key, _)| key.namespace == namespace).map(|(_, kept)| kept))
+            objects.open(range.take_while(|(key, _)| is_named(key)).map(|(_, kept)| kept))
         })
     }
 

@@ -12,9 +12,9 @@ use kube::api::ListParams;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, ResourceExt};
 
-use super::Named;
 use super::wait::next;
-use crate::failure::{Failure, Outcome};
+use super::{Named, receipt};
+use crate::failure::{Code, Failure, Outcome};
 use crate::lookup::{self, Found};
 use crate::output::{Format, print_value};
 use crate::screen::{Colour, print, tell};
@@ -34,7 +34,17 @@ const HEADINGS: &[&str] = &["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"];
 
 impl Events {
     pub(crate) async fn run(self, session: &Session) -> Outcome {
-        let found = lookup::find(session, &self.cluster.name).await?;
+        let found = match lookup::find(session, &self.cluster.name).await {
+            Err(failure) if failure.code == Code::NotFound => {
+                let events = receipt::left_by(session, &self.cluster.name, None).await?;
+                if events.is_empty() {
+                    return Err(failure);
+                }
+                tell(&format!("{} is gone; this is on record about it.", self.cluster.name));
+                return shown(session, events).map(drop);
+            }
+            found => found?,
+        };
         let mut about = About::of(session, &found).await?;
         let mut events = Vec::new();
         for namespace in std::mem::take(&mut about.namespaces) {
@@ -48,22 +58,30 @@ impl Events {
                 }
             }
         }
-        events.sort_by_key(last_seen);
-        if !session.format.is_table() {
-            return print_events(&events, session.format);
-        }
-        if events.is_empty() && !self.watch {
+        if events.is_empty() && !self.watch && session.format.is_table() {
             tell(&format!("Nothing is on record about {}.", found.name));
             return Ok(());
         }
-        let mut table = Table::new(HEADINGS);
-        let now = Timestamp::now();
-        for event in &events {
-            table.push(cells(event, now));
+        match shown(session, events.clone())? {
+            Some(widths) if self.watch => follow(session, &about, &events, &widths).await,
+            _ => Ok(()),
         }
-        print(&table.render(session.screen))?;
-        if self.watch { follow(session, &about, &events, &table.widths()).await } else { Ok(()) }
     }
+}
+
+/// Prints them in the order of their time. Gives back the widths of a table's columns.
+fn shown(session: &Session, mut events: Vec<Event>) -> Outcome<Option<Vec<usize>>> {
+    events.sort_by_key(last_seen);
+    if !session.format.is_table() {
+        return print_events(&events, session.format).map(|()| None);
+    }
+    let mut table = Table::new(HEADINGS);
+    let now = Timestamp::now();
+    for event in &events {
+        table.push(cells(event, now));
+    }
+    print(&table.render(session.screen))?;
+    Ok(Some(table.widths()))
 }
 
 /// What belongs to a cluster.

@@ -16,7 +16,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
 use super::progress::{Progress, waiting_for};
-use super::{Named, holds_changes, rest, waker};
+use super::{Named, holds_changes, receipt, rest, waker};
 use crate::failure::{Code, Failure, Outcome};
 use crate::lookup;
 use crate::screen::print;
@@ -75,13 +75,21 @@ impl Wait {
         let found = match lookup::find(session, &self.cluster.name).await {
             // What is not there needs no deleting.
             Err(failure) if failure.code == Code::NotFound && self.goal == Goal::Deleted => {
-                return print(&format!("{} is gone\n", self.cluster.name));
+                print(&format!("{} is gone\n", self.cluster.name))?;
+                return receipt::show_left(session, &self.cluster.name, None).await;
             }
             found => found?,
         };
         let uid = found.object.metadata.uid.as_deref();
         follow(session, &found.namespace, &found.name, uid, &self.goal, self.timeout).await?;
-        print(&format!("{} {}\n", found.name, self.goal.reached()))
+        print(&format!("{} {}\n", found.name, self.goal.reached()))?;
+        match self.goal {
+            Goal::Deleted => {
+                let name = format!("{}/{}", found.namespace, found.name);
+                receipt::show_left(session, &name, uid).await
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -26,6 +26,20 @@ impl Plane {
         self.grant_everywhere(user, &["teams"], &["get", "list"]).await;
     }
 
+    /// Lets a user see one team, as Butler does for its members.
+    async fn show_team(&self, user: &str, team: &str) {
+        let name = format!("{user}-{team}");
+        let rules = json!([{
+            "apiGroups": ["butler.butlerlabs.dev"], "resources": ["teams"], "resourceNames": [team], "verbs": ["get"],
+        }]);
+        self.make::<ClusterRole>(json!({"metadata": {"name": name}, "rules": rules}), None).await;
+        let binding = json!({
+            "metadata": {"name": name}, "subjects": [{"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}],
+            "roleRef": {"kind": "ClusterRole", "name": name, "apiGroup": "rbac.authorization.k8s.io"},
+        });
+        self.make::<ClusterRoleBinding>(binding, None).await;
+    }
+
     /// Lets a user do this with these resources, wherever they are.
     pub(crate) async fn grant_everywhere(&self, user: &str, resources: &[&str], verbs: &[&str]) {
         let rules = json!([{"apiGroups": ["*"], "resources": resources, "verbs": verbs}]);
@@ -77,13 +91,21 @@ async fn members_see_their_teams_alone() {
         command.env("KUBECONFIG", plane.kubeconfig("alice", namespace));
         ended(command).await
     };
-    let blind = failed(5, "you may not look into all teams: name yours with -n TEAM, or set BUTLER_TEAM");
+    let blind = failed(
+        5,
+        "you may not look into all teams, and are a member of none: name one with -n TEAM, or set BUTLER_TEAM",
+    );
     for arguments in ["cluster list", "cluster get my-cluster"] {
         assert_eq!(alice(arguments, "").await, blind, "{arguments}");
         let own = alice(&format!("{arguments} -o name"), "team-a").await;
         assert_eq!(own.out, "tenantcluster.butler.butlerlabs.dev/my-cluster\n", "{own:?}");
     }
     assert_eq!(alice("cluster list -n team-b", "").await.code, 5);
+    plane.show_team("alice", "team-a").await;
+    for arguments in ["cluster list -o name", "cluster get my-cluster -o name"] {
+        let own = alice(arguments, "").await;
+        assert_eq!(own.out, "tenantcluster.butler.butlerlabs.dev/my-cluster\n", "{own:?}");
+    }
     plane.show_teams("alice").await;
     for arguments in ["cluster list -o name", "cluster get my-cluster -o name"] {
         let own = alice(arguments, "").await;

@@ -136,8 +136,12 @@ async fn a_deletion_is_followed_to_its_receipt() {
         lines[0].ends_with("Deleting; nobody has looked at the change yet") && lines[1] == "my-cluster is gone",
         "{lines:?}"
     );
-    let gone = Said { code: 0, out: "my-cluster is gone\n".into(), err: String::new() };
+    let gone = Said { code: 0, out: format!("my-cluster is gone\n{receipt}"), err: String::new() };
     assert_eq!(plane.run("cluster wait my-cluster --for=Deleted").await, gone);
+    let events = plane.run("cluster events my-cluster").await;
+    assert!(events.out.contains("all of my-cluster is gone"), "{events:?}");
+    assert_eq!((events.code, events.err.as_str()), (0, "my-cluster is gone; this is on record about it.\n"));
+    assert_eq!(plane.run("cluster events other").await.code, 3);
 }
 
 #[tokio::test]

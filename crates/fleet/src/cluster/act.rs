@@ -27,7 +27,7 @@ use super::plan::{Kind, Step};
 use super::pools::digest_of;
 use super::render::Object;
 use super::report::Done;
-use super::{ClusterController, Invitation, contents, receipt, viewer};
+use super::{ClusterController, Invitation, contents, publish, receipt, viewer};
 use crate::blockers::{blocker, waiting};
 use crate::names;
 use crate::names::MANAGER;
@@ -48,10 +48,7 @@ impl ClusterController {
             Step::Release => remove_finalizer(&api, &**cluster, TENANT_CLUSTER).await.map(|()| false),
             Step::Record => {
                 let receipt = serde_json::to_string(&receipt::record(observed)).unwrap_or_default();
-                let body = json!({"metadata": {"uid": cluster.uid(), "annotations": {names::RECEIPT: receipt}}});
-                let written = api.patch(&observed.name(), &PatchParams::default(), &Patch::Merge(&body)).await?;
-                self.clusters.wrote(written);
-                Ok(true)
+                self.record(observed, &receipt).await.map(|()| true)
             }
             Step::Receipt => {
                 let event = receipt::event(cluster, observed.now);
@@ -85,6 +82,16 @@ impl ClusterController {
         }
     }
 
+    /// Writes down what there is to be removed.
+    async fn record(&self, observed: &Observed, receipt: &str) -> Result<(), Failure> {
+        let cluster = &observed.cluster;
+        let api: Api<TenantCluster> = self.applier.api(&cluster.namespace().unwrap_or_default());
+        let body = json!({"metadata": {"uid": cluster.uid(), "annotations": {names::RECEIPT: receipt}}});
+        let written = api.patch(&observed.name(), &PatchParams::default(), &Patch::Merge(&body)).await?;
+        self.clusters.wrote(written);
+        Ok(())
+    }
+
     /// A client of the cluster itself.
     async fn inside(&self, kubeconfig: &ByteString) -> Result<Client, Failure> {
         contents::client(&self.ways, &kubeconfig.0, Some(contents::PATIENCE)).await
@@ -101,6 +108,9 @@ impl ClusterController {
         let unreachable = |failure| Failure { reason: "TenantUnreachable", ..failure };
         let left = answered(cleared).await.map_err(unreachable)?;
         done.contents_removed = left.is_empty();
+        if let Some(receipt) = receipt::with_contents(&observed.cluster, &left) {
+            self.record(observed, &receipt).await?;
+        }
         if !left.is_empty() {
             let evidence = left.into_iter().map(|what| format!("{what} is there")).collect();
             let message = "load balancers and volumes that were made inside are being removed";
@@ -172,6 +182,7 @@ impl ClusterController {
                 let written = self.applier.apply_in(&api, observed.namespace.as_deref(), *object).await?;
                 Ok(written.map(|object| self.namespaces.wrote(object)).is_some())
             }
+            Object::Secret(object) if self.is_taken(observed, &object).await? => Ok(false),
             Object::Secret(object) => self.write(&self.secrets, *object).await,
             Object::Cluster(object) => self.write(&self.capi, *object).await,
             Object::ControlPlane(object) => self.write(&self.control_planes, *object).await,
@@ -196,6 +207,17 @@ impl ClusterController {
             }
             Object::Infrastructure(object) => self.write_kind(observed, *object).await,
         }
+    }
+
+    /// Whether a Secret of somebody else stands where this one should be. A copy may be late to know of it, so the API is asked.
+    async fn is_taken(&self, observed: &Observed, secret: &Secret) -> Result<bool, Failure> {
+        let cluster = &observed.cluster;
+        if secret.namespace() != cluster.namespace() || self.secrets.get(&Key::of(secret)).is_some() {
+            return Ok(false);
+        }
+        let api: Api<Secret> = self.applier.api(&secret.namespace().unwrap_or_default());
+        let there = api.get_opt(&secret.name_any()).await?;
+        Ok(there.is_some_and(|there| !publish::is_owned(&there, cluster.metadata.uid.as_ref())))
     }
 
     async fn write<K>(&self, watched: &Watched<K>, object: K) -> Result<bool, Failure>
@@ -271,6 +293,15 @@ impl ClusterController {
                     return Ok(());
                 };
                 let api: Api<IPAllocation> = self.applier.api(&known.namespace().unwrap_or_default());
+                if known.annotations().get(names::UNWANTED).is_none() {
+                    // Said before it is deleted: what a cluster uses would be held otherwise.
+                    let body = json!({"metadata": {"uid": known.uid(), "annotations": {names::UNWANTED: "true"}}});
+                    match api.patch(name, &PatchParams::default(), &Patch::Merge(&body)).await {
+                        Ok(written) => self.allocations.wrote(written),
+                        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+                        Err(error) => return Err(error.into()),
+                    }
+                }
                 self.remove(&api, Some(&**known)).await
             }
             Kind::Namespace => {

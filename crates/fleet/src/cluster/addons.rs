@@ -188,7 +188,7 @@ fn state_of(addon: &TenantAddon) -> ObservedAddon {
 }
 
 /// Whether Butler decides about the cluster's contents.
-fn is_butlers(wanted: &Wanted) -> bool {
+pub(super) fn is_butlers(wanted: &Wanted) -> bool {
     wanted.spec.management_policy.as_ref().is_none_or(|policy| policy.mode == ManagementMode::Active)
 }
 
@@ -233,7 +233,7 @@ fn version_of(platform: &AddonVersions, addon: &str) -> Option<String> {
     }
 }
 
-fn is_owned(observed: &Observed, addon: &TenantAddon) -> bool {
+pub(super) fn is_owned(observed: &Observed, addon: &TenantAddon) -> bool {
     addon.owner_references().iter().any(|owner| Some(&owner.uid) == observed.cluster.metadata.uid.as_ref())
 }
 

@@ -7,12 +7,16 @@ use super::observed::Observed;
 use super::plan::{Kind, Step};
 use super::render::Object;
 use super::resolve::Wanted;
-use crate::network::{granted_range, wanted_allocations};
+use crate::network::{
+    granted_range, is_balanced_by_nobody, named_before, provider_pools, told_range, wanted_allocations,
+};
 
 /// What to do for a cluster's addresses, and what it has.
 #[derive(Default)]
 pub(crate) struct Addresses {
     pub(crate) steps: Vec<Step>,
+    /// What to do once nothing inside the cluster uses other addresses than `range` any more.
+    pub(crate) last_steps: Vec<Step>,
     pub(crate) blockers: Vec<Blocker>,
     /// Addresses for load balancers, as first-last.
     pub(crate) range: Option<String>,
@@ -22,20 +26,26 @@ pub(crate) struct Addresses {
 pub(crate) fn addresses(observed: &Observed, wanted: &Wanted) -> Addresses {
     let mut found = Addresses::default();
     let Some(provider) = &observed.provider else { return found };
-    let asked =
-        wanted_allocations(&observed.cluster, &wanted.spec, provider, &observed.network_pools, &observed.allocations);
-    let asked = match asked {
+    let (cluster, pools, known) = (&observed.cluster, &observed.network_pools, &observed.allocations);
+    let asked = match wanted_allocations(cluster, &wanted.spec, provider, pools, known) {
         Ok(asked) => asked,
         Err(blockers) => {
-            found.blockers = blockers;
-            return found;
+            return Addresses { blockers, range: told(observed), ..found };
         }
     };
+    if !is_balanced_by_nobody(&wanted.spec) {
+        found.blockers.extend(named_before(cluster, &observed.rivals, &provider_pools(provider, pools)));
+    }
+    for known in known.iter().filter(|known| !asked.iter().any(|asked| asked.name_any() == known.name_any())) {
+        let step = Step::Delete(Kind::Allocation, known.name_any());
+        if told_range(known).is_some() { &mut found.last_steps } else { &mut found.steps }.push(step);
+    }
+    let mut granted = None;
     for allocation in asked {
         let name = allocation.name_any();
-        match observed.allocations.iter().find(|known| known.name_any() == name) {
+        match known.iter().find(|known| known.name_any() == name) {
             Some(known) if known.spec.pool_ref == allocation.spec.pool_ref => match granted_range(known) {
-                Ok(range) => found.range = Some(range),
+                Ok(range) => granted = Some(range),
                 Err(blockers) => found.blockers.extend(blockers),
             },
             // What is asked for never changes; another pool is another asking.
@@ -47,5 +57,14 @@ pub(crate) fn addresses(observed: &Observed, wanted: &Wanted) -> Addresses {
             }
         }
     }
+    // Nobody uses what is not given; what was used before is used until then.
+    found.range = match found.blockers.is_empty() && found.steps.is_empty() {
+        true => wanted.spec.load_balancer_addresses().or(granted),
+        false => told(observed),
+    };
     found
+}
+
+fn told(observed: &Observed) -> Option<String> {
+    observed.cluster.status.as_ref()?.resolved.as_ref()?.load_balancer_addresses.clone()
 }

@@ -16,6 +16,7 @@ mod phase;
 mod plan;
 mod pools;
 mod preview;
+mod publish;
 mod receipt;
 mod remaining;
 mod render;
@@ -69,6 +70,7 @@ use resolve::is_undecided;
 
 use crate::names;
 use crate::names::MANAGER;
+use crate::network::{load_balancer_name, name_the_same};
 use crate::time::now;
 
 /// The controller's name in logs and figures.
@@ -165,7 +167,10 @@ impl ClusterController {
     fn follow(self: &Arc<Self>) {
         let queue = &self.queue;
         self.clusters.queue_each(queue);
-        self.secrets.queue_controller::<TenantCluster>(queue);
+        self.secrets.queue_mapped(queue, |secret| {
+            let cluster = names::cluster_of_kubeconfig(&secret.name_any())?.to_owned();
+            Some(Key::new(secret.namespace().unwrap_or_default(), cluster))
+        });
         self.addons.queue_mapped(queue, |addon| {
             Some(Key::new(addon.namespace().unwrap_or_default(), addon.spec.cluster_ref.name.clone()))
         });
@@ -200,6 +205,7 @@ impl ClusterController {
             };
             controller.upgrade().map(|own| own.clusters_where(waits)).unwrap_or_default()
         });
+        self.follow_addresses();
         let controller = Arc::downgrade(self);
         self.configs.queue_mapped(queue, move |_| {
             controller.upgrade().map(|own| own.clusters_where(|_| true)).unwrap_or_default()
@@ -219,6 +225,29 @@ impl ClusterController {
         let controller = Arc::downgrade(self);
         self.secrets.queue_mapped(queue, move |secret| {
             controller.upgrade().map(|own| own.users_of_credentials(&Key::of(secret))).unwrap_or_default()
+        });
+    }
+
+    /// Queues clusters that name addresses when others begin or end to have them.
+    fn follow_addresses(self: &Arc<Self>) {
+        let (controller, waiting) = (Arc::downgrade(self), self.queue.clone());
+        self.network_pools.on_change(move |before, after| {
+            let names = |cluster: &TenantCluster| cluster.spec.load_balancer_addresses().is_some();
+            if before.map(|pool| &pool.spec) != after.map(|pool| &pool.spec)
+                && let Some(own) = controller.upgrade()
+            {
+                own.clusters_where(names).into_iter().for_each(|key| waiting.add(key));
+            }
+        });
+        let (controller, waiting) = (Arc::downgrade(self), self.queue.clone());
+        self.clusters.on_change(move |before, after| {
+            let named = |cluster: Option<&Arc<TenantCluster>>| cluster?.spec.load_balancer_addresses();
+            if let Some(left) = before.filter(|_| named(before).is_some() && named(before) != named(after))
+                && let Some(own) = controller.upgrade()
+            {
+                let shares = |cluster: &TenantCluster| name_the_same(&left.spec, &cluster.spec);
+                own.clusters_where(shares).into_iter().for_each(|key| waiting.add(key));
+            }
         });
     }
 
@@ -263,6 +292,18 @@ impl ClusterController {
         Some(Key::new(reference.namespace, reference.name))
     }
 
+    /// Other clusters on its infrastructure that name some of the same addresses.
+    fn rivals(&self, cluster: &TenantCluster) -> Vec<Arc<TenantCluster>> {
+        if cluster.spec.load_balancer_addresses().is_none() {
+            return Vec::new();
+        }
+        let (key, provider) = (Key::of(cluster), self.provider_of(cluster));
+        let is_rival = |other: &Arc<TenantCluster>| {
+            name_the_same(&cluster.spec, &other.spec) && Key::of(&**other) != key && self.provider_of(other) == provider
+        };
+        self.clusters.all().into_iter().filter(is_rival).collect()
+    }
+
     /// The infrastructures of the platform.
     fn choices(&self) -> Vec<Arc<ProviderConfig>> {
         self.providers.in_namespace(SYSTEM_NAMESPACE)
@@ -303,15 +344,14 @@ impl ClusterController {
         });
         let home =
             provider.as_ref().and_then(|config| config.namespace()).unwrap_or_else(|| SYSTEM_NAMESPACE.to_owned());
-        let allocation = self.allocations.get(&Key::new(home, crate::network::load_balancer_name(&cluster)));
         let named = |addon: &Arc<TenantAddon>| addon.spec.cluster_ref.name == key.name;
         let kubeconfig = self.secrets.get(&Key::new(&internals, capi::names::secrets::kubeconfig(&key.name)));
         let published = self.secrets.get(&Key::new(&key.namespace, names::kubeconfig(&key.name)));
         let viewer = self.secrets.get(&Key::new(&internals, butler_api::names::viewer_kubeconfig(&key.name)));
         let published_viewer = self.secrets.get(&Key::new(&key.namespace, names::viewer_kubeconfig(&key.name)));
-        let owns = |secret: &Arc<Secret>| {
-            secret.owner_references().iter().any(|owner| Some(&owner.uid) == cluster.metadata.uid.as_ref())
-        };
+        let owns = |secret: &Arc<Secret>| publish::is_owned(secret, cluster.metadata.uid.as_ref());
+        let taken = [&published, &published_viewer].into_iter().flatten().filter(|secret| !owns(secret));
+        let taken_secrets = taken.map(|secret| secret.name_any()).collect();
         let standalone = self.standalone.get(&own);
         let like_hosted = || standalone.as_deref().map(|plane| Arc::new(standalone::like_hosted(plane)));
         let mut observed = Observed {
@@ -333,12 +373,14 @@ impl ClusterController {
             machine_templates: BTreeMap::new(),
             secrets: by_name(&self.secrets, &internals),
             network_pools: if takes_from_pools { self.network_pools.all() } else { Vec::new() },
-            allocations: allocation.into_iter().collect(),
+            allocations: self.allocations.named(&home, &load_balancer_name(&cluster)),
+            rivals: self.rivals(&cluster),
             addons: self.addons.in_namespace(&key.namespace).into_iter().filter(named).collect(),
             kubeconfig: kubeconfig.and_then(|secret| secret.data.as_ref()?.get("value").cloned()),
             published: published.filter(owns),
             viewer_kubeconfig: viewer.and_then(|secret| secret.data.as_ref()?.get(VIEWER_CONF).cloned()),
             published_viewer: published_viewer.filter(owns),
+            taken_secrets,
             now: now(&self.clock),
             cluster,
         };

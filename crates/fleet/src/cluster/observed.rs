@@ -69,6 +69,8 @@ pub struct Observed {
     pub network_pools: Vec<Arc<NetworkPool>>,
     /// Addresses the cluster asked for.
     pub allocations: Vec<Arc<IPAllocation>>,
+    /// Other clusters on the same infrastructure that name some of the same addresses.
+    pub rivals: Vec<Arc<TenantCluster>>,
     /// The administrator's kubeconfig, as Cluster API keeps it.
     pub kubeconfig: Option<ByteString>,
     /// The same, where the team finds it.
@@ -77,6 +79,8 @@ pub struct Observed {
     pub viewer_kubeconfig: Option<ByteString>,
     /// The same, where the team finds it.
     pub published_viewer: Option<Arc<Secret>>,
+    /// Names of Secrets that stand in the place of these two, and are somebody else's.
+    pub taken_secrets: Vec<String>,
     /// The time.
     pub now: Timestamp,
 }

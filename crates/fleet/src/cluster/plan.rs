@@ -4,10 +4,8 @@ use butler_api::butler::tenant_cluster::ClusterPhase;
 use butler_api::names::annotations;
 use butler_api::shared::{Blocker, BlockerOwner, ConditionStatus, OsType};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Secret;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kernel::version::Version;
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 
 use super::addons::addons;
 use super::addresses::addresses;
@@ -17,7 +15,7 @@ use super::phase::Facts;
 use super::remaining::{Remaining, remaining};
 use super::render::{self, Object};
 use super::resolve::{Wanted, resolve};
-use super::{deletion, health, viewer};
+use super::{deletion, health, publish, viewer};
 use crate::blockers::{blocker, waiting};
 use crate::names;
 
@@ -142,7 +140,7 @@ pub fn plan(observed: &Observed) -> Plan {
     }
     let addresses = addresses(observed, &wanted);
     let mut wanted = wanted;
-    wanted.chosen.load_balancer_addresses = wanted.chosen.load_balancer_addresses.or(addresses.range);
+    wanted.chosen.load_balancer_addresses = addresses.range;
     let has_addresses = addresses.blockers.is_empty() && addresses.steps.is_empty();
     plan.steps.extend(addresses.steps);
     plan.blockers.extend(addresses.blockers);
@@ -174,7 +172,9 @@ pub fn plan(observed: &Observed) -> Plan {
                 Due::Unknown => {}
             }
         }
-        plan.steps.extend(publish(observed).map(|secret| Step::Apply(Box::new(Object::Secret(Box::new(secret))))));
+        let published = publish::secrets(observed).map(|secret| Object::Secret(Box::new(secret)));
+        plan.steps.extend(published.map(|secret| Step::Apply(Box::new(secret))));
+        plan.blockers.extend(publish::taken(observed));
     }
     plan.blockers.extend(health::blockers(observed));
     let settled = observed.deployments.values().all(|deployment| is_settled(deployment));
@@ -187,6 +187,9 @@ pub fn plan(observed: &Observed) -> Plan {
     plan.idle = addons.idle;
     plan.steps.extend(addons.steps);
     plan.remaining.add(addons.remaining);
+    if plan.remaining.is_empty() && addons.are_installed && has_addresses {
+        plan.steps.extend(addresses.last_steps);
+    }
     if plan.facts.provisioned {
         plan.blockers.extend(addons.blockers);
     }
@@ -276,7 +279,7 @@ fn terminating(observed: &Observed) -> Option<Blocker> {
 }
 
 /// Pools whose machines join by what they boot, and whether that is Talos.
-fn invited(observed: &Observed, wanted: &Wanted) -> Vec<(String, bool)> {
+pub(super) fn invited(observed: &Observed, wanted: &Wanted) -> Vec<(String, bool)> {
     let pools = wanted.pools(&observed.cluster).into_iter().filter_map(|(pool, workers)| {
         let os = workers.machine_template.as_ref()?.os.as_ref()?.type_?;
         machine_os::joins_by_itself(os).then(|| (names::pool(&observed.name(), &pool), os == OsType::Talos))
@@ -285,7 +288,12 @@ fn invited(observed: &Observed, wanted: &Wanted) -> Vec<(String, bool)> {
 }
 
 /// Pools, checks, templates and Secrets that nobody wants any more.
-fn superfluous(observed: &Observed, objects: &[Object], invited: &[(String, bool)], is_asked: bool) -> Vec<Step> {
+pub(super) fn superfluous(
+    observed: &Observed,
+    objects: &[Object],
+    invited: &[(String, bool)],
+    is_asked: bool,
+) -> Vec<Step> {
     let wanted = |kind: Kind, name: &str| {
         objects.iter().any(|object| {
             let (of, meta) = match object {
@@ -312,31 +320,6 @@ fn superfluous(observed: &Observed, objects: &[Object], invited: &[(String, bool
     });
     let all = checks.chain(pools).chain(templates.into_iter().flatten());
     all.filter(|(kind, name)| !wanted(*kind, name)).map(|(kind, name)| Step::Delete(kind, name.clone())).collect()
-}
-
-/// The kubeconfigs, where the team finds them.
-fn publish(observed: &Observed) -> impl Iterator<Item = Secret> {
-    let cluster = &observed.cluster;
-    let team = observed.team.as_ref().map(|team| team.name_any());
-    let name = observed.name();
-    let all = [
-        (names::kubeconfig(&name), &observed.kubeconfig),
-        (names::viewer_kubeconfig(&name), &observed.viewer_kubeconfig),
-    ];
-    all.into_iter().filter_map(move |(name, kubeconfig)| {
-        Some(Secret {
-            metadata: ObjectMeta {
-                name: Some(name),
-                namespace: cluster.namespace(),
-                labels: Some(names::labels_of(cluster, team.as_deref())),
-                owner_references: Some(cluster.controller_owner_ref(&()).into_iter().collect()),
-                ..ObjectMeta::default()
-            },
-            type_: Some("Opaque".to_owned()),
-            data: Some([("value".to_owned(), kubeconfig.clone()?)].into()),
-            ..Secret::default()
-        })
-    })
 }
 
 /// Whether a condition of the cluster holds.

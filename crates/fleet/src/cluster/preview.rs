@@ -4,25 +4,36 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use butler_api::butler::TenantAddon;
+use butler_api::butler::provider_config::NetworkMode;
 use butler_api::butler::tenant_cluster::TenantCluster;
+use butler_api::butler::{IPAllocation, NetworkPool, TenantAddon};
+use butler_api::names::finalizers::NETWORK_POOL;
 use butler_api::names::{BUTLER_CONFIG, SYSTEM_NAMESPACE};
-use butler_api::shared::Blocker;
+use butler_api::shared::{Blocker, BlockerOwner};
 use capi::controlplane::KubeadmControlPlane;
 use jiff::Timestamp;
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::ListParams;
 use kube::core::{DynamicObject, NamespaceResourceScope};
 use kube::{Api, Client, Resource, ResourceExt};
+use runtime::Key;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::addresses::addresses;
 use super::observed::Observed;
+use super::plan::{Kind, Step, invited};
+use super::publish;
 use super::render::{self, Object};
-use super::resolve::{is_undecided, provider_ref, resolve, team_name};
+use super::resolve::{Wanted, is_undecided, provider_ref, resolve, team_name};
 use super::standalone::like_hosted;
 use crate::names;
+use crate::network::{self, load_balancer_name, name_the_same};
+
+/// What stands for addresses that a pool has yet to give.
+const UNKNOWN_ADDRESSES: &str = "(addresses of its pool)";
 
 /// One object, as it is and as it would become.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,24 +44,45 @@ pub struct Preview {
     pub after: Option<Value>,
 }
 
-/// What reaching the spec would do to every object below, once all is done; or what is in the way of it.
-pub fn preview(observed: &Observed) -> Result<Vec<Preview>, Vec<Blocker>> {
-    let wanted = resolve(&observed.cluster, observed.sources(), observed.provider.as_deref())?;
+/// What reaching the spec would do to every object below, once all is done, and what would be in the way of it; or why nothing would
+/// be done.
+pub fn preview(observed: &Observed) -> Result<(Vec<Preview>, Vec<Blocker>), Vec<Blocker>> {
+    let mut wanted = resolve(&observed.cluster, observed.sources(), observed.provider.as_deref())?;
+    let addresses = addresses(observed, &wanted);
+    let named = wanted.spec.load_balancer_addresses();
+    let to_come =
+        addresses.steps.iter().any(|step| matches!(step, Step::Apply(_))).then(|| UNKNOWN_ADDRESSES.to_owned());
+    wanted.chosen.load_balancer_addresses = named.or(to_come).or(addresses.range);
     let reached = reached(observed, &wanted.version.to_string());
     let mut objects = vec![render::namespace(observed, wanted.chosen.team.as_deref())];
     objects.extend(render::objects(&reached, &wanted)?);
     objects.extend(super::addons::foreseen(observed, &wanted).into_iter().map(|addon| Object::Addon(Box::new(addon))));
+    objects.extend(publish::secrets(&published(observed)).map(|secret| Object::Secret(Box::new(secret))));
+    let mut gone = superfluous(observed, &objects, &wanted);
+    for step in addresses.steps.into_iter().chain(addresses.last_steps) {
+        match step {
+            Step::Apply(object) => objects.push(*object),
+            Step::Delete(_, name) => {
+                gone.extend(
+                    observed.allocations.iter().find(|known| known.name_any() == name).and_then(|o| encoded(&**o)),
+                );
+            }
+            _ => {}
+        }
+    }
     let mut previews = Vec::new();
     for object in &objects {
-        // Credentials are nobody's business here.
-        let (Some(after), false) = (value(object), matches!(object, Object::Secret(_))) else { continue };
-        let before = known(observed, object).map(|before| projected(&before, &after));
+        let Some(after) = value(object).map(without_contents) else { continue };
+        let before = known(observed, object).map(|before| projected(&without_contents(before), &after));
         previews.push(Preview { before, after: Some(after) });
     }
-    let kept = |name: &str| objects.iter().any(|o| matches!(o, Object::Deployment(d) if d.name_any() == name));
-    let pools = observed.deployments.iter().filter(|(name, _)| !kept(name));
-    previews.extend(pools.map(|(_, pool)| Preview { before: encoded(&**pool), after: None }));
-    Ok(previews)
+    previews.extend(gone.into_iter().map(|before| Preview { before: Some(without_contents(before)), after: None }));
+    let in_the_way = addresses.blockers.into_iter().filter(|blocker| blocker.owner != Some(BlockerOwner::Butler));
+    let exhausted = objects.iter().filter_map(|object| match object {
+        Object::Allocation(asked) => unanswered(asked, &observed.network_pools),
+        _ => None,
+    });
+    Ok((previews, in_the_way.chain(exhausted).chain(publish::taken(observed)).collect()))
 }
 
 /// Everything that deleting the cluster would remove.
@@ -59,6 +91,9 @@ pub fn removal(observed: &Observed) -> Vec<Preview> {
     all.extend(observed.deployments.values().map(|object| encoded(&**object)));
     all.extend(observed.machines.iter().map(|object| encoded(&**object)));
     all.extend(observed.checks.values().map(|object| encoded(&**object)));
+    all.extend(observed.config_templates.values().map(|object| encoded(&**object)));
+    all.extend(observed.machine_templates.values().map(|object| encoded(&**object)));
+    all.extend(observed.secrets.values().map(|object| encoded(&**object)));
     all.push(match &observed.standalone {
         Some(plane) => encoded(&**plane),
         None => observed.control_plane.as_deref().and_then(encoded),
@@ -66,8 +101,31 @@ pub fn removal(observed: &Observed) -> Vec<Preview> {
     all.push(observed.hosted.as_deref().and_then(encoded));
     all.push(observed.capi.as_deref().and_then(encoded));
     all.push(observed.infrastructure.as_deref().and_then(encoded));
+    all.extend(observed.allocations.iter().map(|object| encoded(&**object)));
+    all.extend(observed.published.iter().chain(&observed.published_viewer).map(|object| encoded(&**object)));
     all.push(observed.namespace.as_deref().and_then(encoded));
-    all.into_iter().flatten().map(|before| Preview { before: Some(before), after: None }).collect()
+    let all = all.into_iter().flatten().map(without_contents);
+    all.map(|before| Preview { before: Some(before), after: None }).collect()
+}
+
+/// What nobody would want any more once all is done.
+fn superfluous(observed: &Observed, objects: &[Object], wanted: &Wanted) -> Vec<Value> {
+    let invited = invited(observed, wanted);
+    let steps = super::plan::superfluous(&settled(observed), objects, &invited, true);
+    let below = steps.iter().filter_map(|step| match step {
+        Step::Delete(Kind::Deployment, name) => observed.deployments.get(name).and_then(|o| encoded(&**o)),
+        Step::Delete(Kind::HealthCheck, name) => observed.checks.get(name).and_then(|o| encoded(&**o)),
+        Step::Delete(Kind::ConfigTemplate, name) => observed.config_templates.get(name).and_then(|o| encoded(&**o)),
+        Step::Delete(Kind::MachineTemplate, name) => observed.machine_templates.get(name).and_then(|o| encoded(&**o)),
+        Step::Delete(Kind::Secret, name) => observed.secrets.get(name).and_then(|o| encoded(&**o)),
+        _ => None,
+    });
+    let is_wanted = |addon: &TenantAddon| {
+        objects.iter().any(|object| matches!(object, Object::Addon(wanted) if wanted.name_any() == addon.name_any()))
+    };
+    let unwanted = observed.addons.iter().filter(|addon| super::addons::is_owned(observed, addon) && !is_wanted(addon));
+    let unwanted = unwanted.filter(|_| super::addons::is_butlers(wanted));
+    below.chain(unwanted.filter_map(|addon| encoded(&**addon))).collect()
 }
 
 /// Reads once, through the API, what a pass would know. Gives back beside it what the user may not see of it.
@@ -108,19 +166,53 @@ pub async fn look(client: &Client, cluster: TenantCluster) -> kube::Result<(Obse
         addons,
         network_pools: Vec::new(),
         allocations: Vec::new(),
+        rivals: Vec::new(),
         kubeconfig: None,
         published: None,
         viewer_kubeconfig: None,
         published_viewer: None,
+        taken_secrets: Vec::new(),
         now: Timestamp::now(),
         cluster: Arc::new(cluster),
     };
+    for (name, place) in [
+        (names::kubeconfig(&name), &mut observed.published),
+        (names::viewer_kubeconfig(&name), &mut observed.published_viewer),
+    ] {
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), &observed.cluster.namespace().unwrap_or_default());
+        let found = seen(one(&secrets, &name).await, "kubeconfigs", &mut unseen)?;
+        match found.filter(|_| observed.cluster.uid().is_some()) {
+            Some(secret) if publish::is_owned(&secret, observed.cluster.metadata.uid.as_ref()) => *place = Some(secret),
+            Some(secret) => observed.taken_secrets.push(secret.name_any()),
+            None => {}
+        }
+    }
     let Some(reference) = provider_ref(&observed.cluster, observed.sources()) else { return Ok((observed, unseen)) };
+    if observed.cluster.spec.load_balancer_addresses().is_some() {
+        let everywhere: Api<TenantCluster> = Api::all(client.clone());
+        let others = everywhere.list(&ListParams::default()).await.map(|list| list.items);
+        let others = seen(others, "addresses of other clusters", &mut unseen)?;
+        let is_rival = |other: &TenantCluster| {
+            let resolved = other.status.as_ref().and_then(|status| status.resolved.as_ref());
+            let is_other = Key::of(other) != Key::of(&*observed.cluster);
+            let on = resolved.and_then(|resolved| resolved.provider_config_ref.as_ref());
+            is_other && on == Some(&reference) && name_the_same(&observed.cluster.spec, &other.spec)
+        };
+        observed.rivals = others.into_iter().filter(is_rival).map(Arc::new).collect();
+    }
     observed.provider = one(&Api::namespaced(client.clone(), &reference.namespace), &reference.name).await?;
     let Some(provider) = observed.provider.clone() else { return Ok((observed, unseen)) };
     if let Some(source) = providers::credentials_of(&provider) {
         let secrets: Api<Secret> = Api::namespaced(client.clone(), &source.secret.namespace);
         observed.credentials = one(&secrets, &source.secret.name).await?;
+    }
+    if provider.spec.network.as_ref().is_some_and(|network| network.mode == NetworkMode::Ipam) {
+        let pools: kube::Result<BTreeMap<String, Arc<NetworkPool>>> = all(client, &reference.namespace).await;
+        observed.network_pools = seen(pools, "NetworkPools", &mut unseen)?.into_values().collect();
+        let asked: kube::Result<BTreeMap<String, Arc<IPAllocation>>> = all(client, &reference.namespace).await;
+        let beginning = load_balancer_name(&observed.cluster);
+        let asked = seen(asked, "IPAllocations", &mut unseen)?.into_iter();
+        observed.allocations = asked.filter(|(name, _)| name.starts_with(&beginning)).map(|(_, one)| one).collect();
     }
     if let Some(kinds) = providers::kinds(provider.spec.provider).filter(|_| !place.is_empty()) {
         let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), place, &kinds.cluster);
@@ -194,11 +286,78 @@ fn reached(observed: &Observed, version: &str) -> Observed {
     reached
 }
 
+/// The same cluster once all its pools are what they should be, so that no template is kept for machines of it.
+fn settled(observed: &Observed) -> Observed {
+    let mut settled = observed.clone();
+    for pool in settled.deployments.values_mut() {
+        let pool = Arc::make_mut(pool);
+        let wanted = pool.spec.replicas;
+        let status = pool.status.get_or_insert_default();
+        (status.replicas, status.updated_replicas, status.ready_replicas) = (wanted, wanted, wanted);
+        status.observed_generation = pool.metadata.generation;
+    }
+    settled
+}
+
+/// The same cluster once its kubeconfigs are there, which are nobody's business here.
+fn published(observed: &Observed) -> Observed {
+    let has_viewers = observed.cluster.spec.control_plane.replicas != Some(0) || observed.published_viewer.is_some();
+    let mut published = observed.clone();
+    published.kubeconfig = Some(ByteString::default());
+    published.viewer_kubeconfig = has_viewers.then(ByteString::default);
+    published
+}
+
+/// Why a pool would not give what is to be asked of it.
+fn unanswered(asked: &IPAllocation, pools: &[Arc<NetworkPool>]) -> Option<Blocker> {
+    let pool = pools.iter().find(|pool| pool.name_any() == asked.spec.pool_ref.name)?;
+    let observed = network::Observed {
+        name: pool.name_any(),
+        pool: Some(held(pool)),
+        others: pools.iter().filter(|other| Key::of(&***other) != Key::of(&**pool)).cloned().collect(),
+        allocations: vec![Arc::new(asked.clone())],
+        infrastructure: pool
+            .status
+            .as_ref()
+            .map(|status| status.infrastructure_allocations.clone())
+            .unwrap_or_default(),
+        ..network::Observed::default()
+    };
+    network::plan(&observed).into_iter().find_map(|step| match step {
+        network::Step::Tell(_, status) => status.blockers.into_iter().next(),
+        _ => None,
+    })
+}
+
+/// The same pool, as its controller holds it before it gives anything.
+fn held(pool: &Arc<NetworkPool>) -> Arc<NetworkPool> {
+    let mut held = (**pool).clone();
+    if !held.finalizers().iter().any(|known| known == NETWORK_POOL) {
+        held.finalizers_mut().push(NETWORK_POOL.to_owned());
+    }
+    Arc::new(held)
+}
+
+/// An object without what is in a Secret: credentials are nobody's business here.
+fn without_contents(mut object: Value) -> Value {
+    if object.get("kind").and_then(Value::as_str) == Some("Secret")
+        && let Some(fields) = object.as_object_mut()
+    {
+        fields.retain(|field, _| ["apiVersion", "kind", "metadata"].contains(&field.as_str()));
+    }
+    object
+}
+
 /// The object there is in the place of another.
 fn known(observed: &Observed, object: &Object) -> Option<Value> {
     match object {
         Object::Namespace(_) => observed.namespace.as_deref().and_then(encoded),
-        Object::Secret(_) | Object::Allocation(_) => None,
+        Object::Secret(new) => {
+            let published = observed.published.iter().chain(&observed.published_viewer);
+            let known = published.chain(observed.secrets.values());
+            known.into_iter().find(|known| Key::of(&***known) == Key::of(&**new)).and_then(|o| encoded(&**o))
+        }
+        Object::Allocation(_) => None,
         Object::Infrastructure(_) => observed.infrastructure.as_deref().and_then(encoded),
         Object::Cluster(_) => observed.capi.as_deref().and_then(encoded),
         Object::ControlPlane(_) => observed.control_plane.as_deref().and_then(encoded),

@@ -16,6 +16,9 @@ pub const REASON: &str = "Deleted";
 /// More names than this make a message that nobody reads; the annotation has them all.
 const NAMED: usize = 8;
 
+/// More entries than this are not written down: annotations have a limit of their own.
+const MOST: usize = 1000;
+
 /// What existed, what was removed, when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -52,6 +55,18 @@ pub(crate) fn record(observed: &Observed) -> Receipt {
     observed.published.iter().chain(&observed.published_viewer).for_each(|secret| add("Secret", secret.name_any()));
     observed.namespace.iter().for_each(|namespace| add("Namespace", namespace.name_any()));
     Receipt { began: to_the_second(observed.now), ended: None, removed }
+}
+
+/// What is on record, with what is being removed inside the cluster; nothing when that is on record already.
+pub(crate) fn with_contents(cluster: &TenantCluster, contents: &[String]) -> Option<String> {
+    let mut receipt: Receipt = serde_json::from_str(cluster.annotations().get(names::RECEIPT)?).ok()?;
+    let before = receipt.removed.len();
+    for what in contents {
+        if receipt.removed.len() < MOST && !receipt.removed.contains(what) {
+            receipt.removed.push(what.clone());
+        }
+    }
+    (receipt.removed.len() > before).then(|| serde_json::to_string(&receipt).ok()).flatten()
 }
 
 /// The Event that tells of it. Its name is the same every time, so that it is written once.
@@ -96,4 +111,33 @@ pub(crate) fn event(cluster: &TenantCluster, now: Timestamp) -> Event {
 
 fn to_the_second(now: Timestamp) -> String {
     Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_made_inside_is_written_down_once() {
+        let cluster = |removed: &[&str]| -> TenantCluster {
+            let receipt = json!({"began": "2026-01-01T00:00:00Z", "removed": removed}).to_string();
+            serde_json::from_value(json!({
+                "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster", "spec": {},
+                "metadata": {"name": "c", "annotations": {names::RECEIPT: receipt}},
+            }))
+            .unwrap()
+        };
+        let (service, claim) = ("Service web/front".to_owned(), "PersistentVolumeClaim web/data".to_owned());
+        let inside = [service.clone(), claim];
+        let written = |removed: &[&str]| {
+            let text = with_contents(&cluster(removed), &inside)?;
+            Some(serde_json::from_str::<Receipt>(&text).unwrap().removed)
+        };
+        let all = ["Cluster c", "Service web/front", "PersistentVolumeClaim web/data"];
+        assert_eq!(written(&["Cluster c"]).unwrap(), all);
+        assert_eq!(written(&["Cluster c", &service]).unwrap(), all);
+        assert_eq!(written(&all), None);
+    }
 }

@@ -176,7 +176,6 @@ pub fn resolve(
     chosen.provider_config_ref = reference;
     chosen.provider = Some(provider.spec.provider);
     chosen.team = sources.team.map(ResourceExt::name_any);
-    chosen.load_balancer_addresses = spec.load_balancer_addresses();
     let default_addons = chosen.default_addons.clone().unwrap_or_default();
     Ok(Wanted { spec, version, held, chosen, default_addons })
 }

@@ -100,10 +100,12 @@ mod tests {
             addons: Vec::new(),
             network_pools: Vec::new(),
             allocations: Vec::new(),
+            rivals: Vec::new(),
             kubeconfig: None,
             published: None,
             viewer_kubeconfig: None,
             published_viewer: None,
+            taken_secrets: Vec::new(),
             now: jiff::Timestamp::UNIX_EPOCH,
         }
     }

@@ -12,6 +12,7 @@ use kube::ResourceExt;
 use runtime::Key;
 
 use super::layout::{Layout, grants_of};
+use super::named::{field, missing, named_run, pinned};
 use super::plan::told_range;
 use super::space::Space;
 use super::{infrastructure, report};
@@ -21,9 +22,10 @@ use crate::names::{internals, labels_of};
 /// Load balancer addresses of a cluster when nobody says a number.
 const DEFAULT_SIZE: i32 = 8;
 
-/// The allocations a cluster should have: one for load balancers where its provider takes addresses from pools, else none.
+/// The allocations a cluster should have for its load balancers, where its provider takes addresses from pools: those that its spec
+/// names, as far as they are of the provider's pools, or else one for so many as it asks for.
 ///
-/// `spec` is the cluster's, complete; `pools` are all there are; `existing` is what there is under the names given here.
+/// `spec` is the cluster's, complete; `pools` are all there are; `existing` is what the cluster has asked for so far.
 /// What has its addresses stays as it is. What still waits moves to a pool that has room: its `poolRef` then differs from
 /// the existing one's, which is to be deleted first.
 pub fn wanted_allocations(
@@ -36,37 +38,84 @@ pub fn wanted_allocations(
     let Some(network) = provider.spec.network.as_ref().filter(|network| network.mode == NetworkMode::Ipam) else {
         return Ok(Vec::new());
     };
-    let balancer = spec.addons.load_balancer.as_ref().and_then(|addon| addon.provider);
-    if spec.load_balancer_addresses().is_some() || balancer == Some(LoadBalancerProvider::None) {
+    let usable = provider_pools(provider, pools);
+    if is_balanced_by_nobody(spec) {
         return Ok(Vec::new());
     }
-    let (name, home) = (load_balancer_name(cluster), home(provider));
-    let known = existing.iter().find(|known| known.name_any() == name && known.namespace().as_ref() == Some(&home));
-    if let Some(known) = known.filter(|known| told_range(known).is_some()) {
-        return Ok(vec![allocation(cluster, &name, &home, known.spec.clone())]);
+    if spec.load_balancer_addresses().is_some() {
+        return named_allocations(cluster, spec, provider, &usable, existing).map_err(|blocker| vec![*blocker]);
     }
+    let (name, home) = (load_balancer_name(cluster), home(provider));
+    let mut served = existing.iter().filter(|known| told_range(known).is_some());
+    if let Some(known) = served.clone().find(|known| known.name_any() == name).or_else(|| served.next()) {
+        return Ok(vec![allocation(cluster, &known.name_any(), &home, known.spec.clone())]);
+    }
+    let known = existing.iter().find(|known| known.name_any() == name);
     let size = size(spec, network).map_err(|blocker| vec![*blocker])?;
-    let usable = provider_pools(provider, pools);
     let fits = |pool: &Arc<NetworkPool>| free(pool, pools).largest() >= u64::try_from(size).unwrap_or(u64::MAX);
     let asked = known.and_then(|known| usable.iter().find(|pool| pool.name_any() == known.spec.pool_ref.name));
     let with_room = asked.filter(|pool| fits(pool)).or_else(|| usable.iter().find(|pool| fits(pool)));
     // Where nobody has room it waits in line, so that who came first is served first.
     let chosen = with_room.or(asked).or(usable.first());
     let Some(pool) = chosen else { return Err(vec![no_pool(network)]) };
-    let spec = IpAllocationSpec {
-        pool_ref: LocalRef { name: pool.name_any() },
-        tenant_cluster_ref: NamespacedRef {
-            name: cluster.name_any(),
-            namespace: cluster.namespace().unwrap_or_default(),
-        },
-        type_: AllocationType::LoadBalancer,
-        count: Some(size),
-        pinned_range: None,
-    };
-    Ok(vec![allocation(cluster, &name, &home, spec)])
+    Ok(vec![allocation(cluster, &name, &home, IpAllocationSpec { count: Some(size), ..asking(cluster, pool) })])
 }
 
-/// Name of the allocation with a cluster's load balancer addresses.
+/// Allocations of the addresses that a spec names. What lies in no pool is the user's own, and nobody is asked for it.
+fn named_allocations(
+    cluster: &TenantCluster,
+    spec: &TenantClusterSpec,
+    provider: &ProviderConfig,
+    usable: &[&Arc<NetworkPool>],
+    existing: &[Arc<IPAllocation>],
+) -> Result<Vec<IPAllocation>, Box<Blocker>> {
+    let Some(run) = named_run(spec) else { return Ok(Vec::new()) };
+    let home = home(provider);
+    let shares = |known: &&Arc<IPAllocation>| {
+        told_range(known).is_some_and(|had| !Space::from(had).shared(&run.into()).is_empty())
+    };
+    let own: Vec<&Arc<IPAllocation>> = existing.iter().filter(shares).collect();
+    let kept = own.iter().map(|known| allocation(cluster, &known.name_any(), &home, known.spec.clone()));
+    let mut wanted: Vec<IPAllocation> = kept.collect();
+    for pool in usable {
+        for run in missing(pool, run, &own).runs() {
+            let name = format!("{}-{run}", load_balancer_name(cluster));
+            let spec = IpAllocationSpec { pinned_range: Some(pinned(*run)), ..asking(cluster, pool) };
+            wanted.push(allocation(cluster, &name, &home, spec));
+        }
+    }
+    let most =
+        provider.spec.network.as_ref().and_then(|network| network.quota_per_tenant.as_ref()?.max_load_balancer_ips);
+    match most {
+        Some(most) if !wanted.is_empty() && run.count() > u64::try_from(most).unwrap_or(0) => {
+            let message = format!(
+                "{} load balancer addresses are asked for, and the provider allows a cluster {most}",
+                run.count()
+            );
+            let remedy = format!("name {most} addresses or fewer in {}", field(spec));
+            Err(Box::new(blocker("AddressQuotaExceeded", message, BlockerOwner::User, remedy)))
+        }
+        _ => Ok(wanted),
+    }
+}
+
+/// Whether nobody is to hand out addresses inside the cluster.
+pub(crate) fn is_balanced_by_nobody(spec: &TenantClusterSpec) -> bool {
+    spec.addons.load_balancer.as_ref().and_then(|addon| addon.provider) == Some(LoadBalancerProvider::None)
+}
+
+fn asking(cluster: &TenantCluster, pool: &NetworkPool) -> IpAllocationSpec {
+    let cluster = NamespacedRef { name: cluster.name_any(), namespace: cluster.namespace().unwrap_or_default() };
+    IpAllocationSpec {
+        pool_ref: LocalRef { name: pool.name_any() },
+        tenant_cluster_ref: cluster,
+        type_: AllocationType::LoadBalancer,
+        count: None,
+        pinned_range: None,
+    }
+}
+
+/// Name of the allocation with a cluster's load balancer addresses, and how the names of all of them begin.
 pub fn load_balancer_name(cluster: &TenantCluster) -> String {
     format!("{}-lb", internals(cluster))
 }
@@ -247,5 +296,51 @@ mod tests {
         assert_eq!(granted_range(&has[0]), Ok("10.0.0.1-10.0.0.2".to_owned()));
         assert_eq!(granted_range(&waits[0]).unwrap_err()[0].reason, "PoolExhausted");
         assert_eq!(granted_range(&existing(json!({}))[0]).unwrap_err()[0].reason, "AddressesPending");
+    }
+
+    #[test]
+    fn addresses_that_are_named_are_asked_for_where_a_pool_gives_them() {
+        let ipam = json!({"mode": "ipam", "poolRefs": [{"name": "a"}, {"name": "b"}]});
+        let limited = json!({"mode": "ipam", "poolRefs": [{"name": "a"}], "quotaPerTenant": {"maxLoadBalancerIPs": 2}});
+        let asked = |network: &Value, addresses: &str, existing: &[Arc<IPAllocation>]| {
+            let addons = json!({"loadBalancer": {"addressPool": addresses}});
+            let cluster: TenantCluster = object("TenantCluster", "c", json!({"spec": {"addons": addons}}));
+            // The pools give 10.0.0.10 to 10.0.0.28 and 10.1.0.10 to 10.1.0.28.
+            let wanted =
+                wanted_allocations(&cluster, &cluster.spec, &provider(network.clone()), &pools([9, 9]), existing);
+            let told = |one: &IPAllocation| match &one.spec.pinned_range {
+                Some(range) => format!("{} {}-{}", one.spec.pool_ref.name, range.start_address, range.end_address),
+                None => format!("{} {}", one.spec.pool_ref.name, one.name_any()),
+            };
+            wanted.map(|all| all.iter().map(told).collect::<Vec<_>>()).map_err(|all| all[0].reason.clone())
+        };
+        for (network, addresses, expected) in [
+            (&ipam, "10.0.0.20-10.0.0.22", Ok(vec!["a 10.0.0.20-10.0.0.22"])),
+            // Whether they are free is the pool's to say.
+            (&ipam, "10.0.0.10-10.0.0.12", Ok(vec!["a 10.0.0.10-10.0.0.12"])),
+            (&ipam, "10.0.0.24/29", Ok(vec!["a 10.0.0.24-10.0.0.28"])),
+            (&ipam, "10.0.0.28-10.1.0.10", Ok(vec!["a 10.0.0.28-10.0.0.28", "b 10.1.0.10-10.1.0.10"])),
+            (&ipam, "10.9.0.1-10.9.0.2", Ok(vec![])),
+            (&ipam, "fd00::1-fd00::2", Ok(vec![])),
+            (&json!({"mode": "cloud"}), "10.0.0.20-10.0.0.22", Ok(vec![])),
+            (&limited, "10.0.0.20-10.0.0.21", Ok(vec!["a 10.0.0.20-10.0.0.21"])),
+            (&limited, "10.0.0.20-10.0.0.22", Err("AddressQuotaExceeded".to_owned())),
+            (&limited, "10.9.0.1-10.9.0.9", Ok(vec![])),
+        ] {
+            let expected = expected.map(|all: Vec<&str>| all.into_iter().map(str::to_owned).collect::<Vec<_>>());
+            assert_eq!(asked(network, addresses, &[]), expected, "{addresses}");
+        }
+        // Of what the cluster has, what is named stays, and only the rest is asked for.
+        let spec = json!({"poolRef": {"name": "a"}, "tenantClusterRef": {"name": "c", "namespace": "t"}, "type": "loadbalancer"});
+        let status = json!({"phase": "Allocated", "startAddress": "10.0.0.20", "endAddress": "10.0.0.24"});
+        let has = [Arc::new(object("IPAllocation", "c-01234567-lb", json!({"spec": spec, "status": status})))];
+        for (addresses, expected) in [
+            ("10.0.0.20-10.0.0.24", vec!["a c-01234567-lb"]),
+            ("10.0.0.21-10.0.0.22", vec!["a c-01234567-lb"]),
+            ("10.0.0.23-10.0.0.26", vec!["a c-01234567-lb", "a 10.0.0.25-10.0.0.26"]),
+            ("10.0.0.25-10.0.0.26", vec!["a 10.0.0.25-10.0.0.26"]),
+        ] {
+            assert_eq!(asked(&ipam, addresses, &has).unwrap(), expected, "{addresses}");
+        }
     }
 }

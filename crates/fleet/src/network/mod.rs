@@ -3,6 +3,7 @@
 mod ask;
 mod infrastructure;
 mod layout;
+mod named;
 mod plan;
 mod report;
 mod space;
@@ -23,8 +24,10 @@ use runtime::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub(crate) use ask::is_balanced_by_nobody;
 pub use ask::{default_size, free, granted_range, load_balancer_name, provider_pools, wanted_allocations};
 pub use layout::{Layout, claimed, granted, grants_of, range_of};
+pub use named::{name_the_same, named_before};
 pub use plan::{Observed, Step, plan, told_range};
 pub use space::{Run, Space};
 
@@ -168,7 +171,7 @@ impl NetworkPoolController {
     /// UIDs of allocations whose cluster is gone. A copy may be late to know of one, so the API is asked.
     async fn orphans(&self, allocations: &[Arc<IPAllocation>]) -> Result<BTreeSet<String>, Failure> {
         let mut orphans = BTreeSet::new();
-        for allocation in allocations.iter().filter(|one| one.metadata.deletion_timestamp.is_none()) {
+        for allocation in allocations {
             let key = cluster_key(allocation);
             if self.clusters.get(&key).is_some_and(|cluster| can_be_for(allocation, &cluster)) {
                 continue;

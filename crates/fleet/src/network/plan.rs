@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   asked ──▶ held by a finalizer ──▶ grant in the pool ──▶ status Allocated
-//!                                                               │ deleted
+//!                                                               │ deleted, and its cluster does not need it
 //!   gone ◀── finalizer removed ◀── grant removed ◀── status Released
 //! ```
 //!
@@ -25,10 +25,11 @@ use butler_api::shared::Blocker;
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
-use super::layout::{Layout, granted, grants_of, range_of};
-use super::report::{Trouble, told_allocated, told_released, told_waiting};
+use super::layout::{Layout, claimed, granted, grants_of, range_of};
+use super::report::{Trouble, told_allocated, told_kept, told_released, told_waiting};
 use super::space::{Run, Space};
 use super::{infrastructure, report};
+use crate::names;
 
 /// Addresses of an allocation that says no number, from a pool that says none either.
 const DEFAULT_NODES: i32 = 5;
@@ -161,7 +162,7 @@ fn decide(observed: &Observed, pool: &NetworkPool) -> Decision {
         } else if observed.orphans.contains(&uid(allocation)) {
             Err(pending(report::cluster_missing(allocation)))
         } else {
-            choose(allocation, pool, layout.as_ref(), &free, &grants)
+            choose(allocation, pool, layout.as_ref(), &free, &owners(observed, &grants))
         };
         match answer {
             Ok(run) if is_held(&**allocation, IP_ALLOCATION) => {
@@ -185,24 +186,45 @@ fn choose(
     pool: &NetworkPool,
     layout: Option<&Layout>,
     free: &Space,
-    grants: &[Grant],
+    owners: &[(Run, String)],
 ) -> Result<Run, Wait> {
     let Some(pinned) = &allocation.spec.pinned_range else {
         let count = wanted_count(allocation, pool);
         let exhausted = || pending(report::exhausted(pool, count, free, layout));
         return free.best_fit(count).ok_or_else(exhausted);
     };
-    let run = Run::read(&pinned.start_address, &pinned.end_address);
-    match run {
-        Some(run) if free.covers(run) => Ok(run),
-        Some(run) if layout.is_some_and(|layout| layout.tenant.covers(run)) => {
-            let has =
-                |grant: &&Grant| range_of(grant).is_some_and(|had| !Space::from(had).shared(&run.into()).is_empty());
-            let owners = grants.iter().filter(has).map(|grant| grant.name.clone()).collect();
-            Err(pending(report::pinned_taken(pool, run, owners)))
-        }
-        _ => Err(Box::new((AllocationPhase::Failed, report::pinned_outside(pool, pinned)))),
+    let outside = || Box::new((AllocationPhase::Failed, report::pinned_outside(pool, pinned)));
+    let run = Run::read(&pinned.start_address, &pinned.end_address).ok_or_else(outside)?;
+    if free.covers(run) {
+        return Ok(run);
     }
+    let has_some = |(had, _): &&(Run, String)| !Space::from(*had).shared(&run.into()).is_empty();
+    let owners: Vec<String> = owners.iter().filter(has_some).map(|(_, owner)| owner.clone()).collect();
+    if owners.is_empty() && !layout.is_some_and(|layout| layout.tenant.covers(run)) {
+        return Err(outside());
+    }
+    Err(pending(report::pinned_taken(pool, run, owners)))
+}
+
+/// Who has what: clusters by their allocations, the management cluster, and other pools.
+fn owners(observed: &Observed, grants: &[Grant]) -> Vec<(Run, String)> {
+    let of_grant = |grant: &Grant| {
+        let known = observed.allocations.iter().find(|one| uid(one) == grant.uid);
+        let cluster = known.map(|one| &one.spec.tenant_cluster_ref);
+        let cluster = cluster.map(|cluster| format!(" of TenantCluster {}/{}", cluster.namespace, cluster.name));
+        Some((range_of(grant)?, format!("IPAllocation {}{} has some", grant.name, cluster.unwrap_or_default())))
+    };
+    let of_infrastructure = |entry: &InfrastructureAllocation| {
+        let run = Run::read(&entry.ip, &entry.ip)?;
+        Some((run, format!("{} is used by the management cluster itself", entry.ip)))
+    };
+    let of_pool = |other: &Arc<NetworkPool>| {
+        let name = other.name_any();
+        let shared = claimed(std::slice::from_ref(other));
+        shared.runs().iter().map(|run| (*run, format!("NetworkPool {name} has {run} too"))).collect::<Vec<_>>()
+    };
+    let given = grants.iter().filter_map(of_grant).chain(observed.infrastructure.iter().filter_map(of_infrastructure));
+    given.chain(observed.others.iter().flat_map(of_pool)).collect()
 }
 
 /// How many addresses an allocation wants of a pool.
@@ -227,6 +249,9 @@ fn answer(
     if is_leaving(allocation) {
         return match (written.or(decided), is_held(&**allocation, IP_ALLOCATION)) {
             (_, false) => None,
+            (Some(run), true) if is_needed(observed, allocation) => {
+                tell(allocation, told_kept(allocation, run, observed.now))
+            }
             (None, true) => Some(Step::Release(this())),
             (Some(_), true) => tell(allocation, told_released(allocation, observed.now)),
         };
@@ -249,7 +274,8 @@ fn without_pool(observed: &Observed) -> Vec<Step> {
     let blocker = report::pool_missing(&observed.name);
     let step = |allocation: &Arc<IPAllocation>| match allocation {
         leaving if is_leaving(leaving) => {
-            is_held(&**leaving, IP_ALLOCATION).then(|| Step::Release(Arc::clone(leaving)))
+            let is_kept = told_range(leaving).is_some() && is_needed(observed, leaving);
+            (!is_kept && is_held(&**leaving, IP_ALLOCATION)).then(|| Step::Release(Arc::clone(leaving)))
         }
         useless if is_useless(observed, useless, told_range(useless).is_some()) => {
             Some(Step::Delete(Arc::clone(useless)))
@@ -266,6 +292,16 @@ fn without_pool(observed: &Observed) -> Vec<Step> {
 fn is_useless(observed: &Observed, allocation: &IPAllocation, has_addresses: bool) -> bool {
     let made_by = allocation.labels().get(MANAGED_BY).map(String::as_str);
     observed.orphans.contains(&uid(allocation)) && (has_addresses || made_by == Some(MANAGED_BY_BUTLER))
+}
+
+/// Whether a cluster uses what somebody deleted. Who gives addresses back for a cluster says so before; who asked by hand does not
+/// have to.
+fn is_needed(observed: &Observed, allocation: &IPAllocation) -> bool {
+    let made_by = allocation.labels().get(MANAGED_BY).map(String::as_str);
+    made_by == Some(MANAGED_BY_BUTLER)
+        && !allocation.annotations().contains_key(names::UNWANTED)
+        && !observed.orphans.contains(&uid(allocation))
+        && phase(allocation) != Some(AllocationPhase::Released)
 }
 
 fn tell(allocation: &Arc<IPAllocation>, status: IpAllocationStatus) -> Option<Step> {

@@ -133,6 +133,18 @@ pub(crate) fn told_allocated(allocation: &IPAllocation, run: Run, now: Timestamp
     }
 }
 
+/// The status of an allocation that was deleted while its cluster uses its addresses.
+pub(crate) fn told_kept(allocation: &IPAllocation, run: Run, now: Timestamp) -> IpAllocationStatus {
+    let before = allocation.status.as_ref().map(|status| status.blockers.clone()).unwrap_or_default();
+    let cluster = &allocation.spec.tenant_cluster_ref;
+    let message =
+        format!("TenantCluster {}/{} uses {run}, so they are not given back", cluster.namespace, cluster.name);
+    let remedy = "delete the cluster, or name other addresses in its spec.addons.loadBalancer.addressPool";
+    let used = blocker("AddressesInUse", message, BlockerOwner::User, remedy);
+    let blockers = blockers_since(&before, vec![used], now);
+    IpAllocationStatus { blockers, ..told_allocated(allocation, run, now) }
+}
+
 /// The status of an allocation that has to wait.
 pub(crate) fn told_waiting(
     allocation: &IPAllocation,
@@ -180,10 +192,9 @@ pub(crate) fn exhausted(pool: &NetworkPool, wanted: u64, free: &Space, layout: O
 }
 
 pub(crate) fn pinned_taken(pool: &NetworkPool, run: Run, owners: Vec<String>) -> Blocker {
-    let evidence =
-        owners.into_iter().take(MOST_EVIDENCE).map(|owner| format!("IPAllocation {owner} has some")).collect();
+    let evidence = owners.into_iter().take(MOST_EVIDENCE).collect();
     let message = format!("not all of {run} are free in NetworkPool {}", pool.name_any());
-    let remedy = "wait until they are given back, or pin others";
+    let remedy = "wait until they are given back, or name others";
     Blocker { evidence, ..blocker("RangeTaken", message, BlockerOwner::User, remedy) }
 }
 

@@ -14,7 +14,7 @@ use butler_api::butler::{ButlerConfig, ProviderConfig, Team, TenantCluster, Tena
 use butler_api::names::finalizers::TEAM;
 use butler_api::names::{BUTLER_CONFIG, SYSTEM_NAMESPACE, annotations, labels};
 use k8s_openapi::api::core::v1::Namespace;
-use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Resource, ResourceExt};
 use runtime::{
@@ -47,6 +47,8 @@ pub struct TeamController {
     namespaces: Watched<Namespace>,
     roles: Watched<Role>,
     bindings: Watched<RoleBinding>,
+    cluster_roles: Watched<ClusterRole>,
+    cluster_bindings: Watched<ClusterRoleBinding>,
 }
 
 impl TeamController {
@@ -63,6 +65,8 @@ impl TeamController {
             namespaces: watches.of(),
             roles: watches.of(),
             bindings: watches.of(),
+            cluster_roles: watches.of(),
+            cluster_bindings: watches.of(),
         });
         watches.synced().await;
         controller.listen(&queue);
@@ -80,6 +84,8 @@ impl TeamController {
         });
         self.roles.queue_mapped(queue, |role| team_of(role).map(Key::cluster));
         self.bindings.queue_mapped(queue, |binding| team_of(binding).map(Key::cluster));
+        self.cluster_roles.queue_mapped(queue, |role| seen_by(role).map(Key::cluster));
+        self.cluster_bindings.queue_mapped(queue, |binding| seen_by(binding).map(Key::cluster));
         // Who may use an infrastructure may look at it.
         let (teams, waiting) = (self.teams.clone(), queue.clone());
         self.providers.on_change(move |before, after| {
@@ -177,6 +183,19 @@ impl TeamController {
                 let written = self.applier.apply(known.map(|binding| &**binding), (**wanted).clone()).await?;
                 Ok(written.map(|binding| self.bindings.wrote(binding)).is_some())
             }
+            Step::Sight(role, binding) => {
+                let client = self.applier.client();
+                let key = Key::cluster(role.name_any());
+                let known = self.cluster_roles.get(&key);
+                let role = self.applier.apply_in(&Api::all(client.clone()), known.as_deref(), (**role).clone()).await?;
+                let known = self.cluster_bindings.get(&key);
+                let binding =
+                    self.applier.apply_in(&Api::all(client.clone()), known.as_deref(), (**binding).clone()).await?;
+                let wrote = role.is_some() || binding.is_some();
+                role.into_iter().for_each(|role| self.cluster_roles.wrote(role));
+                binding.into_iter().for_each(|binding| self.cluster_bindings.wrote(binding));
+                Ok(wrote)
+            }
             Step::DropRole(role) => {
                 self.applier.delete(&self.applier.api(&role.namespace().unwrap_or_default()), &**role).await?;
                 self.roles.deleted(role);
@@ -238,4 +257,10 @@ fn team_of<K: Resource>(object: &K) -> Option<String> {
     let is_ours =
         namespace == *team || namespace == SYSTEM_NAMESPACE && object.name_any() == roles::providers_name(team);
     is_ours.then(|| team.clone())
+}
+
+/// The team whose members see it by a ClusterRole or a ClusterRoleBinding.
+fn seen_by<K: Resource>(object: &K) -> Option<String> {
+    let team = object.labels().get(labels::TEAM)?;
+    (object.name_any() == roles::sight_name(team)).then(|| team.clone())
 }

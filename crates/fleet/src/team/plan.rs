@@ -9,7 +9,7 @@ use butler_api::names::finalizers::TEAM;
 use butler_api::shared::{Blocker, BlockerOwner};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
-use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::ResourceExt;
 use runtime::Key;
 
@@ -54,6 +54,8 @@ pub enum Step {
     Role(Box<Role>),
     /// Write who has a role.
     Binding(Box<RoleBinding>),
+    /// Let members see their Team.
+    Sight(Box<ClusterRole>, Box<ClusterRoleBinding>),
     /// Remove a role.
     DropRole(Arc<Role>),
     /// Remove a binding.
@@ -97,6 +99,8 @@ pub fn plan(observed: &Observed) -> Plan {
             plan.steps.push(Step::Role(Box::new(roles::role(team, *role, clusters.iter().copied()))));
             plan.steps.push(Step::Binding(Box::new(roles::binding(team, *role))));
         }
+        let (role, binding) = (roles::sight_role(team), roles::sight_binding(team));
+        plan.steps.push(Step::Sight(Box::new(role), Box::new(binding)));
         // A rule that names nothing would grant everything.
         if observed.providers.is_empty() {
             plan.steps.extend(blinded(observed));

@@ -1,4 +1,4 @@
-//! Who may do what in the namespace of a team, and which infrastructures its members may look at.
+//! Who may do what in the namespace of a team, and that its members may look at it and at which infrastructures.
 //!
 //! One Role and one RoleBinding per role: a binding's role never changes, so a member who gets another role moves from one
 //! list of subjects to another.
@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use butler_api::butler::Team;
 use butler_api::butler::team::{Access, TeamRole};
 use butler_api::names::{GROUP, SYSTEM_NAMESPACE, labels};
-use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::ResourceExt;
+use kube::{Resource, ResourceExt};
 
 use crate::names;
 
@@ -49,18 +49,55 @@ pub(super) fn providers_role(team: &Team, providers: &BTreeSet<String>) -> Role 
 }
 
 pub(super) fn providers_binding(team: &Team) -> RoleBinding {
+    let name = providers_name(&team.name_any());
+    RoleBinding {
+        metadata: beside_providers(team),
+        role_ref: RoleRef { api_group: RBAC.to_owned(), kind: "Role".to_owned(), name },
+        subjects: Some(members(team)),
+    }
+}
+
+/// Name of the ClusterRole and of the ClusterRoleBinding by which members see their Team.
+pub(super) fn sight_name(team: &str) -> String {
+    format!("butler-team-{team}")
+}
+
+/// Lets members look at their own Team by its name, by which they also learn which teams they are in: nobody can be shown a
+/// part of a list.
+pub(super) fn sight_role(team: &Team) -> ClusterRole {
+    let rule = PolicyRule { resource_names: Some(vec![team.name_any()]), ..rule(GROUP, &["teams"], &["get"]) };
+    ClusterRole { metadata: of_team(team), rules: Some(vec![rule]), ..ClusterRole::default() }
+}
+
+pub(super) fn sight_binding(team: &Team) -> ClusterRoleBinding {
+    let name = sight_name(&team.name_any());
+    ClusterRoleBinding {
+        metadata: of_team(team),
+        role_ref: RoleRef { api_group: RBAC.to_owned(), kind: "ClusterRole".to_owned(), name },
+        subjects: Some(members(team)),
+    }
+}
+
+/// What is in no namespace goes with the Team.
+fn of_team(team: &Team) -> ObjectMeta {
+    let owner = team.controller_owner_ref(&()).into_iter().collect();
+    ObjectMeta {
+        name: Some(sight_name(&team.name_any())),
+        namespace: None,
+        owner_references: Some(owner),
+        ..metadata(team, TeamRole::Viewer)
+    }
+}
+
+/// Everybody in the team, once.
+fn members(team: &Team) -> Vec<Subject> {
     let mut members: Vec<Subject> = Vec::new();
     for member in TeamRole::ALL.iter().flat_map(|role| subjects(team, *role)) {
         if !members.contains(&member) {
             members.push(member);
         }
     }
-    let name = providers_name(&team.name_any());
-    RoleBinding {
-        metadata: beside_providers(team),
-        role_ref: RoleRef { api_group: RBAC.to_owned(), kind: "Role".to_owned(), name },
-        subjects: Some(members),
-    }
+    members
 }
 
 fn beside_providers(team: &Team) -> ObjectMeta {

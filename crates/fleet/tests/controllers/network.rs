@@ -114,7 +114,7 @@ async fn addresses_come_back_and_pools_outlive_their_allocations() {
     until(&allocations, "pinned", "served", is_allocated).await;
     create(&allocations, ask("taken", "rack", "two", pin("10.40.0.12", "10.40.0.13"))).await;
     let taken = until(&allocations, "taken", "told to wait", waits_for("RangeTaken")).await.status.unwrap();
-    assert_eq!(taken.blockers[0].evidence, ["IPAllocation pinned has some"]);
+    assert_eq!(taken.blockers[0].evidence, ["IPAllocation pinned of TenantCluster team-a/two has some"]);
     create(&allocations, ask("outside", "rack", "two", pin("10.40.0.3", "10.40.0.3"))).await;
     let outside = until(&allocations, "outside", "refused", waits_for("RangeOutsidePool")).await.status.unwrap();
     assert_eq!(outside.phase, Some(AllocationPhase::Failed));

@@ -4,9 +4,10 @@ use butler_api::butler::team::{QuotaStatus, TeamPhase};
 use butler_api::butler::{ProviderConfig, Team, TenantCluster};
 use butler_api::names::labels;
 use fleet::team::TeamController;
+use k8s_openapi::api::authorization::v1::{ResourceRule, SelfSubjectRulesReview};
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
-use kube::api::{DeleteParams, ListParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
@@ -64,6 +65,21 @@ async fn a_team_has_a_namespace_roles_and_limits() {
     assert_eq!(rights(&operator, "butler-system").await, [false; 4]);
     // A group that counts only from one identity provider is not let in by its name.
     assert_eq!(rights(&world.client_of("bob", "guests"), "payments").await, [false; 4]);
+
+    // Members see their own Team, and that it is theirs.
+    for (client, sees) in [(&viewer, true), (&operator, true), (&world.client_of("bob", "guests"), false)] {
+        let seen: Api<Team> = Api::all(client.clone());
+        assert_eq!(seen.get("payments").await.is_ok(), sees);
+        assert!(seen.list(&ListParams::default()).await.is_err());
+        let mut asked = SelfSubjectRulesReview::default();
+        asked.spec.namespace = Some("butler-system".to_owned());
+        let reviews: Api<SelfSubjectRulesReview> = Api::all(client.clone());
+        let rules = reviews.create(&PostParams::default(), &asked).await.unwrap().status.unwrap().resource_rules;
+        let of_teams = |rule: &ResourceRule| rule.resources.iter().flatten().any(|resource| resource == "teams");
+        let named: Vec<String> =
+            rules.into_iter().filter(of_teams).flat_map(|rule| rule.resource_names.unwrap_or_default()).collect();
+        assert_eq!(named, if sees { vec!["payments"] } else { vec![] });
+    }
 
     // Another role for a member, and a role that somebody removed.
     patch(&teams, "payments", json!({"spec": {"access": {"users": [{"name": "vi@example.com", "role": "operator"}]}}}))

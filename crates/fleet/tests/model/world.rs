@@ -1,6 +1,6 @@
 //! A world in memory: what the API would hold, what those below a TenantCluster would do, and what people do to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use butler_api::butler::TenantAddon;
@@ -123,11 +123,13 @@ impl World {
             addons: self.addons.values().cloned().map(Arc::new).collect(),
             network_pools: Vec::new(),
             allocations: Vec::new(),
+            rivals: Vec::new(),
             providers: None,
             kubeconfig: self.kubeconfig.clone(),
             published: self.published.clone().map(Arc::new),
             viewer_kubeconfig: None,
             published_viewer: None,
+            taken_secrets: Vec::new(),
             now: Timestamp::from_second(self.now).unwrap(),
         })
     }
@@ -549,6 +551,26 @@ impl World {
         self.templates.clear();
         self.checks.clear();
         true
+    }
+
+    /// What there is, by kind and name, of kinds that the controller makes and removes one by one.
+    pub(crate) fn inventory(&self) -> BTreeSet<String> {
+        let names = |kind: &str, names: Vec<&String>| -> Vec<String> {
+            names.into_iter().map(|name| format!("{kind} {name}")).collect()
+        };
+        let mut all = names("MachineDeployment", self.deployments.keys().collect());
+        all.extend(names("MachineHealthCheck", self.checks.keys().collect()));
+        all.extend(names("KubeadmConfigTemplate", self.configs.keys().collect()));
+        all.extend(names("TenantAddon", self.addons.keys().collect()));
+        all.extend(
+            self.templates.values().map(|one| format!("{} {}", one.types.as_ref().unwrap().kind, one.name_any())),
+        );
+        all.extend(self.infrastructure.iter().map(|one| format!("{} c", one.types.as_ref().unwrap().kind)));
+        all.extend(self.capi.iter().map(|_| "Cluster c".to_owned()));
+        all.extend(self.plane.iter().map(|_| "StewardControlPlane c".to_owned()));
+        all.extend(self.namespace.iter().map(|one| format!("Namespace {}", one.name_any())));
+        all.extend(self.published.iter().map(|one| format!("Secret {}", one.name_any())));
+        all.into_iter().collect()
     }
 
     /// Nothing is left, and it was told once.

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use kernel::version::Version;
+use kube::Resource;
 use kube::api::{Patch, PatchParams};
+use kube::core::DynamicObject;
 use serde_json::Value;
 
 use self::objects::{Planned, summary};
@@ -18,7 +20,7 @@ use crate::failure::{Failure, Outcome};
 use crate::lookup::{self, Found};
 use crate::output::print_value;
 use crate::screen::{Colour, Screen, print, tell};
-use crate::session::Session;
+use crate::session::{Session, cluster_resource};
 
 #[derive(Args)]
 pub(crate) struct Plan {
@@ -56,7 +58,7 @@ impl Plan {
         }
         planned.extend(below.objects);
         if !session.format.is_table() {
-            return print_value(&summary(&planned), session.format);
+            return print_value(&summary(&planned, &below.unknown), session.format);
         }
         print(&text(&planned, session.screen))
     }
@@ -109,9 +111,37 @@ async fn from_file(session: &Session, mut document: Value) -> Outcome<(Option<Va
     document["metadata"]["namespace"] = team.clone().into();
     let clusters = session.cluster_objects(&team);
     let before = clusters.get_opt(&name).await?.map(serde_json::to_value).transpose()?;
+    if let Some(before) = before {
+        let after = replaced(session, &team, &name, &over(&before, &document)).await?;
+        return Ok((Some(before), Some(after)));
+    }
     let params = PatchParams { dry_run: true, ..PatchParams::apply(FIELD_MANAGER).force().validation_strict() };
     let after = clusters.patch(&name, &params, &Patch::Apply(&document)).await?;
     Ok((before, Some(serde_json::to_value(after)?)))
+}
+
+/// A cluster with the spec of a file, whoever wrote the one it has: what the file leaves out goes.
+fn over(before: &Value, document: &Value) -> Value {
+    let mut after = before.clone();
+    after["spec"] = document.get("spec").cloned().unwrap_or_else(|| Value::Object(Default::default()));
+    for field in ["labels", "annotations"] {
+        let Some(Value::Object(written)) = document.pointer(&format!("/metadata/{field}")) else { continue };
+        for (key, value) in written {
+            after["metadata"][field][key] = value.clone();
+        }
+    }
+    after
+}
+
+/// What the API would make of it.
+async fn replaced(session: &Session, team: &str, name: &str, whole: &Value) -> Outcome<Value> {
+    let path = DynamicObject::url_path(&cluster_resource(), Some(team));
+    let query = format!("fieldManager={FIELD_MANAGER}&fieldValidation=Strict&dryRun=All");
+    let request = http::Request::put(format!("{path}/{name}?{query}"))
+        .header(http::header::CONTENT_TYPE, "application/json")
+        .body(serde_json::to_vec(whole)?)
+        .map_err(|_| Failure::usage(format!("{name:?} is no name of a cluster")))?;
+    Ok(session.client.request(request).await?)
 }
 
 /// The plan for people: every object, and every field of it that changes.
@@ -129,7 +159,7 @@ fn text(planned: &[Planned], screen: Screen) -> String {
             text += &format!("  {}\n", screen.paint(colour, &line));
         }
     }
-    let summary = summary(planned);
+    let summary = summary(planned, &[]);
     text + &format!("{} to create, {} to change, {} to delete\n", summary.create, summary.change, summary.delete)
 }
 
@@ -154,6 +184,16 @@ mod tests {
             let found = named(document(namespace), name).map(|document| document["metadata"]["namespace"].clone());
             assert_eq!(found.map_err(|failure| failure.message), expected, "{name:?}");
         }
+    }
+
+    #[test]
+    fn what_a_file_leaves_out_goes_whoever_wrote_it() {
+        let before = json!({"metadata": {"name": "a", "resourceVersion": "7", "labels": {"x": "y"}},
+            "spec": {"workers": {"replicas": 1}, "workerPools": [{"name": "more"}]}, "status": {"phase": "Ready"}});
+        let document = json!({"metadata": {"name": "a", "labels": {"z": "1"}}, "spec": {"workers": {"replicas": 2}}});
+        let expected = json!({"metadata": {"name": "a", "resourceVersion": "7", "labels": {"x": "y", "z": "1"}},
+            "spec": {"workers": {"replicas": 2}}, "status": {"phase": "Ready"}});
+        assert_eq!(over(&before, &document), expected);
     }
 
     #[test]
@@ -183,7 +223,7 @@ change TenantCluster t/a
             created,
             "create TenantCluster t/a\n  + spec.workers.replicas: 1\n1 to create, 0 to change, 0 to delete\n"
         );
-        let json = serde_json::to_value(summary(&objects::changes(Some(&before), Some(&after)))).unwrap();
+        let json = serde_json::to_value(summary(&objects::changes(Some(&before), Some(&after)), &[])).unwrap();
         assert_eq!(json["objects"][0]["fields"][2], json!({"path": "spec.workers.replicas", "before": 3, "after": 5}));
         assert_eq!((&json["change"], &json["objects"][0]["action"]), (&json!(1), &json!("change")));
     }

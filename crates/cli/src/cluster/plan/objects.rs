@@ -37,6 +37,9 @@ pub(crate) struct Summary<'a> {
     pub(crate) change: usize,
     pub(crate) delete: usize,
     pub(crate) objects: &'a [Planned],
+    /// What cannot be told, or would be in the way; without it the plan is complete.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub(crate) incomplete: &'a [String],
 }
 
 /// What happens to the TenantCluster itself.
@@ -74,7 +77,10 @@ pub(crate) async fn below(client: &Client, before: Option<&Value>, after: Option
     };
     let previews = if after.is_some() {
         match fleet::cluster::preview(&observed) {
-            Ok(previews) => previews,
+            Ok((previews, in_the_way)) => {
+                unknown.extend(in_the_way.iter().map(|blocker| format!("{}: {}", blocker.reason, blocker.message)));
+                previews
+            }
             Err(blockers) => {
                 unknown.extend(blockers.iter().map(|blocker| format!("{}: {}", blocker.reason, blocker.message)));
                 return Ok(Below { unknown, ..Below::default() });
@@ -129,13 +135,14 @@ fn content(object: &Value) -> Value {
 }
 
 /// How many of each.
-pub(crate) fn summary(planned: &[Planned]) -> Summary<'_> {
+pub(crate) fn summary<'a>(planned: &'a [Planned], incomplete: &'a [String]) -> Summary<'a> {
     let count = |action: Action| planned.iter().filter(|object| object.action == action).count();
     Summary {
         create: count(Action::Create),
         change: count(Action::Change),
         delete: count(Action::Delete),
         objects: planned,
+        incomplete,
     }
 }
 
