@@ -102,6 +102,8 @@ pub mod conditions {
     pub const READY: &str = "Ready";
     /// A change is on its way.
     pub const PROGRESSING: &str = "Progressing";
+    /// The newest spec is carried out wherever it has to be.
+    pub const ROLLED_OUT: &str = "RolledOut";
     /// It works, but not as it should.
     pub const DEGRADED: &str = "Degraded";
     /// Reconciliation is paused.

@@ -163,6 +163,22 @@ pub fn version_moves(place: &str) -> Rules {
     ]
 }
 
+/// On the root object: what is named at this place in the spec may be put right until it is decided (`status.resolved`), and from
+/// then on be nothing but that. What is left out stays as decided. `is_same` compares the new with the old and the decided one.
+pub fn decided(place: &str, decided: &str, is_same: [&str; 2], name: &str, way_out: &str) -> Rules {
+    let field = place.trim_start_matches("spec.");
+    let [is_old, is_decided] = is_same;
+    let is_open = format!("!has(self.status) || !has(self.status.resolved) || !has(self.{decided})");
+    vec![Rule {
+        rule: format!("!has(self.{place}) || (has(oldSelf.{place}) && {is_old}) || {is_open} || ({is_decided})"),
+        message: format!("{field} cannot be changed: {way_out}"),
+        message_expression: Some(format!(
+            "'%s cannot be changed from %s: %s'.format(['{field}', self.{name}, '{way_out}'])"
+        )),
+        field_path: Some(format!(".{place}")),
+    }]
+}
+
 /// The minor of a version that can be read.
 fn minor_of(version: &str) -> String {
     format!("int({version}.split('.')[1])")
@@ -293,6 +309,17 @@ pub fn ipv4(field: &str) -> Rules {
 /// On a list: every item is an address.
 pub fn each_ip(field: &str) -> Rules {
     rule("self.all(item, isIP(item))", format!("{field} must be IP addresses, for example 10.96.0.10"))
+}
+
+/// On a list: every item is a host name, also of a whole domain, or an address.
+pub fn each_host(field: &str) -> Rules {
+    let label = "[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?";
+    rule(
+        format!(r"self.all(item, isIP(item) || item.matches('^(\\*\\.)?{label}(\\.{label})*$'))"),
+        format!(
+            "{field} must be host names or IP addresses, for example api.example.org, *.example.org or 10.40.0.200"
+        ),
+    )
 }
 
 /// On a list: every item is a network.

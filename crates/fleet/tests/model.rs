@@ -229,12 +229,12 @@ fn who_sleeps_as_wanted_says_so_and_is_woken_to_be_removed() {
             assert_eq!(blockers(&world)[0], "PodsFailing");
         }
         delete(&mut world);
-        while !blockers(&world).contains(&"AddonsUninstalling".to_owned()) {
+        while !blockers(&world).contains(&"ControlPlaneWaking".to_owned()) {
             world.round(&mut chance, false);
         }
         // So it stays until those below have seen what is asked for now.
         for _ in 0..3 {
-            assert_eq!(blockers(&world), ["ControlPlaneWaking", "AddonsUninstalling"], "{wished} {is_woken}");
+            assert_eq!(blockers(&world), ["ControlPlaneWaking"], "{wished} {is_woken}");
             world.round(&mut chance, false);
         }
         for (version, seen, expected) in [
@@ -348,16 +348,127 @@ fn what_was_made_inside_is_not_forgotten_with_the_kubeconfig() {
     let mut world = World::new(spec());
     settle(&mut world, &mut chance);
     delete(&mut world);
-    while !world.addons.is_empty() {
-        world.round(&mut chance, false);
-        world.below(&mut chance);
-    }
     world.lose_kubeconfig();
-    world.round(&mut chance, false);
+    while !blockers(&world).contains(&"ContentsUnreachable".to_owned()) {
+        world.round(&mut chance, false);
+    }
     assert_eq!(blockers(&world), ["ContentsUnreachable"]);
+    assert_eq!(world.addons.len(), 1, "what is inside could not be reached any more");
     assert_eq!(world.machines.len(), 3, "nobody could remove what is inside any more");
     settle(&mut world, &mut chance);
     assert!(world.is_empty() && world.receipts == 1, "something is left behind");
+}
+
+#[test]
+fn a_cluster_that_is_taken_away_is_told_and_keeps_its_addons() {
+    let mut chance = Chance::of(1);
+    let mut world = World::new(spec());
+    settle(&mut world, &mut chance);
+    world.lose_cluster();
+    world.round(&mut chance, false);
+    let lost = status(&world).blockers.remove(0);
+    assert_eq!((lost.reason.as_str(), lost.owner), ("ClusterLost", Some(BlockerOwner::PlatformAdmin)));
+    settle(&mut world, &mut chance);
+    assert_eq!((status(&world).phase, blockers(&world)), (Some(ClusterPhase::Ready), Vec::new()));
+    let kept = &world.addons["c-cilium"];
+    assert!(kept.metadata.deletion_timestamp.is_none() && kept.status.is_some(), "the pod network was removed");
+}
+
+#[test]
+fn machines_that_fail_before_they_join_are_replaced_whatever_the_brake_says() {
+    let mut chance = Chance::of(1);
+    let mut world = World::new(spec());
+    settle(&mut world, &mut chance);
+    world.fail_machines();
+    world.round(&mut chance, false);
+    let failed = status(&world).blockers.remove(0);
+    assert_eq!((failed.reason.as_str(), failed.owner), ("MachineFailed", Some(BlockerOwner::Infrastructure)));
+    let remedy = failed.remedy.unwrap();
+    assert!(remedy.contains("are replaced from"), "{remedy}");
+    assert_eq!(world.machines.len(), 3, "whoever looks finds nothing");
+    world.now += 600;
+    world.round(&mut chance, false);
+    assert!(world.machines.is_empty(), "{:?}", world.machines.keys());
+    settle(&mut world, &mut chance);
+    assert_eq!((world.machines.len(), blockers(&world)), (3, Vec::new()));
+}
+
+#[test]
+fn any_change_of_the_control_plane_is_updating_until_it_is_rolled_out() {
+    let mut chance = Chance::of(1);
+    let mut world = World::new(spec());
+    settle(&mut world, &mut chance);
+    change(&mut world, |spec| spec.control_plane.cert_sans = vec!["api.example.org".to_owned()]);
+    for left in ["control plane: change it", "control plane: carry out its newest change"] {
+        world.round(&mut chance, false);
+        assert_eq!(
+            (status(&world).phase, status(&world).remaining),
+            (Some(ClusterPhase::Updating), vec![left.to_owned()])
+        );
+    }
+    settle(&mut world, &mut chance);
+    assert_eq!((status(&world).phase, status(&world).remaining), (Some(ClusterPhase::Ready), Vec::new()));
+    // What is rolled out without a wish is no change.
+    world.roll_control_plane();
+    world.round(&mut chance, false);
+    let left = vec!["control plane: carry out its newest change".to_owned()];
+    assert_eq!((status(&world).phase, status(&world).remaining), (Some(ClusterPhase::Ready), left));
+}
+
+#[test]
+fn the_cause_comes_before_what_waits_for_it() {
+    let mut chance = Chance::of(1);
+    let mut world = World::new(spec());
+    settle(&mut world, &mut chance);
+    let mut observed = world.observe().unwrap();
+    let plane = std::sync::Arc::make_mut(observed.control_plane.as_mut().unwrap());
+    plane.status.as_mut().unwrap().ready = false;
+    let capi = std::sync::Arc::make_mut(observed.capi.as_mut().unwrap()).status.as_mut().unwrap();
+    (capi.failure_message, capi.infrastructure_ready) = (Some("no such network".to_owned()), false);
+    let told: Vec<String> = plan(&observed).blockers.into_iter().map(|blocker| blocker.reason).collect();
+    assert_eq!(told[..2], ["InfrastructureFailed", "ControlPlaneStarting"]);
+}
+
+#[test]
+fn a_budget_that_keeps_a_machine_is_its_teams_after_a_while() {
+    let mut world = World::new(spec());
+    settle(&mut world, &mut Chance::of(1));
+    let mut observed = world.observe().unwrap();
+    let going = observed.machines[0].as_ref().clone();
+    let held = "1 pod is still there: a/b must stay: Cannot evict pod as it would violate the pod's disruption budget.";
+    let told = json!({
+        "phase": "Deleting", "deletion": {"nodeDrainStartTime": observed.now.to_string()},
+        "conditions": [{"type": "DrainingSucceeded", "status": "False", "message": held}],
+    });
+    let mut going = capi::core::Machine { status: serde_json::from_value(told).unwrap(), ..going };
+    going.metadata.deletion_timestamp = Some(Time(observed.now));
+    observed.machines.push(std::sync::Arc::new(going));
+    let early = plan(&observed);
+    let at = observed.now + jiff::SignedDuration::from_mins(2);
+    assert_eq!((early.blockers, early.look_again), (Vec::new(), Some(at)));
+    observed.now = at;
+    let told = plan(&observed).blockers.remove(0);
+    assert_eq!((told.reason.as_str(), told.owner), ("DrainHeld", Some(BlockerOwner::User)));
+    assert!(told.evidence[0].contains("a/b must stay"), "{:?}", told.evidence);
+}
+
+#[test]
+fn what_was_made_inside_and_does_not_go_is_somebodys_after_a_while() {
+    let mut chance = Chance::of(1);
+    let mut world = World::new(spec());
+    settle(&mut world, &mut chance);
+    world.hold_contents();
+    delete(&mut world);
+    for (later, owner) in [(0, BlockerOwner::Butler), (200, BlockerOwner::Butler), (200, BlockerOwner::User)] {
+        world.now += later;
+        while !blockers(&world).contains(&"ContentsRemoving".to_owned()) {
+            world.round(&mut chance, false);
+        }
+        world.round(&mut chance, false);
+        let told = status(&world).blockers.remove(0);
+        assert_eq!((told.owner, told.remedy.is_some()), (Some(owner), owner == BlockerOwner::User), "{later}");
+        assert_eq!(world.addons.len(), 1, "what would remove them is gone");
+    }
 }
 
 #[test]

@@ -148,6 +148,37 @@ fn who_sleeps_as_asked_for_is_ready_and_who_is_told_to_wait_waits() {
 }
 
 #[test]
+fn what_is_asked_for_is_rolled_out_once_it_is_passed_on_and_carried_out() {
+    let begun = observed(asked("my-cluster", plain()), Some(cluster(json!({}))), None);
+    let Step::Tenant(passed) = plan(&begun).steps.remove(0) else { return };
+    for (is_passed_on, seen, progressing, expected) in [
+        (true, 2, "False", "True"),
+        (true, 2, "True", "False"),
+        (true, 1, "False", "False"),
+        (false, 2, "False", "False"),
+    ] {
+        let mut there = runtime::changed(None, (*passed).clone()).unwrap().unwrap();
+        there.metadata.generation = Some(2);
+        there.spec.control_plane.deployment.replicas = if is_passed_on { 1 } else { 2 };
+        let told = json!({
+            "observedGeneration": seen, "conditions": [{"type": "Progressing", "status": progressing}],
+        });
+        there.status = serde_json::from_value(told).unwrap();
+        let made = observed(asked("my-cluster", plain()), Some(cluster(json!({}))), Some(there.clone()));
+        let status = report(&made, &plan(&made));
+        let rolled_out = |status: &butler_api::controlplane::StewardControlPlaneStatus| {
+            status.conditions.iter().find(|known| known.type_ == "RolledOut").unwrap().status.to_string()
+        };
+        assert_eq!(rolled_out(&status), expected, "{is_passed_on} {seen} {progressing}");
+        // A pause changes nothing about it.
+        let mut paused = asked("my-cluster", plain());
+        paused.status = Some(status);
+        let paused = observed(paused, Some(cluster(json!({"paused": true}))), Some(there));
+        assert_eq!(rolled_out(&report(&paused, &plan(&paused))), expected, "paused");
+    }
+}
+
+#[test]
 fn deletion_waits_for_the_control_plane() {
     let mut leaving = asked("my-cluster", plain());
     let time = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time("2026-01-01T00:00:00Z".parse().unwrap());

@@ -9,7 +9,7 @@ use butler_api::names::VIEWER_CONF;
 use butler_api::names::finalizers::TENANT_CLUSTER;
 use butler_api::shared::{Blocker, BlockerOwner};
 use capi::bootstrap::KubeadmConfigTemplate;
-use capi::core::{Cluster, MachineDeployment, MachineHealthCheck};
+use capi::core::{Cluster, Machine, MachineDeployment, MachineHealthCheck};
 use capi::names::labels::CLUSTER_NAME;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Event, Namespace, Secret};
@@ -27,7 +27,7 @@ use super::plan::{Kind, Step};
 use super::pools::digest_of;
 use super::render::Object;
 use super::report::Done;
-use super::{ClusterController, Invitation, contents, publish, receipt, viewer};
+use super::{ClusterController, Invitation, contents, deletion, publish, receipt, viewer};
 use crate::blockers::{blocker, waiting};
 use crate::names;
 use crate::names::MANAGER;
@@ -112,9 +112,7 @@ impl ClusterController {
             self.record(observed, &receipt).await?;
         }
         if !left.is_empty() {
-            let evidence = left.into_iter().map(|what| format!("{what} is there")).collect();
-            let message = "load balancers and volumes that were made inside are being removed";
-            done.blockers.push(waiting(CONTENTS_REMOVING, message, evidence));
+            done.blockers.push(deletion::removing(observed, left));
         }
         Ok(done.contents_removed)
     }
@@ -275,6 +273,10 @@ impl ClusterController {
             Kind::Deployment => {
                 let api: Api<MachineDeployment> = self.applier.api(&internals);
                 self.remove(&api, self.deployments.get(&key).as_deref()).await
+            }
+            Kind::Machine => {
+                let api: Api<Machine> = self.applier.api(&internals);
+                self.remove(&api, self.machines.get(&key).as_deref()).await
             }
             Kind::Cluster => {
                 let api: Api<Cluster> = self.applier.api(&internals);

@@ -104,9 +104,11 @@ pub(crate) fn addons(observed: &Observed, wanted: &Wanted) -> Addons {
             }
         }
     }
+    // What cannot be said yet is not unwanted.
+    let kept: Vec<String> = foreseen(observed, wanted).iter().map(|addon| addon.name_any()).collect();
     for known in observed.addons.iter().filter(|known| is_owned(observed, known)) {
         let name = known.name_any();
-        if !desired.iter().any(|addon| addon.name_any() == name) {
+        if !kept.contains(&name) {
             found.remaining.underway.push(format!("{name}: remove it"));
             found.steps.push(Step::Delete(Kind::Addon, name));
         }

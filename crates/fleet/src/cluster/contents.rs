@@ -63,10 +63,10 @@ pub(crate) async fn clear(client: &Client) -> Result<Vec<String>, Failure> {
     for volume in volumes.list(&ListParams::default()).await? {
         let spec = volume.spec.as_ref();
         // One that is to be kept is kept, and one that nobody provisioned is nobody's to remove.
-        if volume.annotations().contains_key(PROVISIONED_BY)
+        if let Some(driver) = volume.annotations().get(PROVISIONED_BY)
             && spec.and_then(|spec| spec.persistent_volume_reclaim_policy.as_deref()) == Some("Delete")
         {
-            left.push(format!("PersistentVolume {}", volume.name_any()));
+            left.push(format!("PersistentVolume {} of {driver}", volume.name_any()));
         }
     }
     Ok(left)

@@ -1,7 +1,12 @@
-//! How a cluster goes: addons, what was made inside, machines and control plane, namespace, and then the object itself.
-//! Each is seen gone before the next is touched.
+//! How a cluster goes: addons that may make something inside, what was made inside, addons that serve that, machines and control
+//! plane, namespace, and then the object itself. Each is seen gone before the next is touched.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use butler_api::butler::TenantAddon;
 use butler_api::shared::{Blocker, BlockerOwner};
+use jiff::SignedDuration;
 use kube::ResourceExt;
 
 use super::observed::Observed;
@@ -19,6 +24,12 @@ pub(crate) const WAKING: &str = "ControlPlaneWaking";
 
 /// What was made inside the cluster is being removed.
 pub(super) const CONTENTS_REMOVING: &str = "ContentsRemoving";
+
+/// Addons that remove load balancers and volumes, or without which nothing in the cluster could.
+const SERVING: [&str; 6] = ["cilium", "metallb", "metallb-addresses", "longhorn", "linstor", "cert-manager"];
+
+/// Load balancers and volumes take no longer to go where somebody removes them.
+const CONTENTS_PATIENCE: SignedDuration = SignedDuration::from_mins(5);
 
 /// What to do next for a cluster that is to go.
 pub(super) fn plan(observed: &Observed) -> Plan {
@@ -40,8 +51,10 @@ pub(super) fn plan(observed: &Observed) -> Plan {
     if has_contents && !observed.answers() {
         wake(observed, &mut plan);
     }
-    if !observed.addons.is_empty() {
-        let addons: Vec<String> = observed.addons.iter().map(|addon| addon.name_any()).collect();
+    let serving = if has_contents { serving(&observed.addons) } else { BTreeSet::new() };
+    let addons: Vec<String> =
+        observed.addons.iter().map(|addon| addon.name_any()).filter(|name| !serving.contains(name)).collect();
+    if !addons.is_empty() {
         plan.steps.extend(addons.iter().map(|name| Step::Delete(Kind::Addon, name.clone())));
         let evidence = addons.iter().map(|name| format!("TenantAddon {name} is there")).collect();
         plan.blockers.push(waiting("AddonsUninstalling", "addons are being uninstalled", evidence));
@@ -86,6 +99,37 @@ pub(super) fn plan(observed: &Observed) -> Plan {
     }
     plan.steps.extend([Step::Receipt, Step::Release]);
     plan
+}
+
+/// Addons without which load balancers and volumes could not be removed, and those that these build on. All others go first, as they
+/// may make more of them.
+fn serving(addons: &[Arc<TenantAddon>]) -> BTreeSet<String> {
+    let serves = |addon: &&Arc<TenantAddon>| addon.spec.addon.as_deref().is_some_and(|name| SERVING.contains(&name));
+    let mut known: BTreeSet<String> = addons.iter().filter(serves).map(|addon| addon.name_any()).collect();
+    let mut new: Vec<String> = known.iter().cloned().collect();
+    while let Some(name) = new.pop() {
+        let needs = addons.iter().filter(|addon| addon.name_any() == name).flat_map(|addon| &addon.spec.depends_on);
+        new.extend(needs.map(|need| need.name.clone()).filter(|need| known.insert(need.clone())));
+    }
+    known
+}
+
+/// What is still there of what was made inside. After a while somebody has to look.
+pub fn removing(observed: &Observed, left: Vec<String>) -> Blocker {
+    let told = observed.status().blockers.into_iter().find(|known| known.reason == CONTENTS_REMOVING);
+    let since = told.and_then(|told| told.since).map_or(observed.now, |since| since.0);
+    let evidence = left.into_iter().map(|what| format!("{what} is there")).collect();
+    if observed.now.duration_since(since) < CONTENTS_PATIENCE {
+        let message = "load balancers and volumes that were made inside are being removed";
+        return waiting(CONTENTS_REMOVING, message, evidence);
+    }
+    let message = "load balancers and volumes that were made inside do not go";
+    let remedy = format!(
+        "bring back inside the cluster what removes them, such as their storage driver, or leave them behind: annotate the \
+         TenantCluster with {}=true",
+        names::ABANDON_CONTENTS
+    );
+    Blocker { evidence, ..blocker(CONTENTS_REMOVING, message, BlockerOwner::User, remedy) }
 }
 
 /// Nobody but the cluster itself can remove what is inside. One that sleeps, or was to become what does not start, is woken for
@@ -157,4 +201,33 @@ fn unreachable(why: &str) -> Blocker {
             names::ABANDON_CONTENTS
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_serves_contents_outlives_them_and_whatever_may_make_more_does_not() {
+        let addon = |name: &str, of: Option<&str>, needs: &[&str]| -> Arc<TenantAddon> {
+            let needs: Vec<_> = needs.iter().map(|need| json!({"name": need})).collect();
+            let spec = json!({"clusterRef": {"name": "c"}, "addon": of, "dependsOn": needs});
+            let object = json!({
+                "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantAddon", "metadata": {"name": name}, "spec": spec,
+            });
+            Arc::new(serde_json::from_value(object).unwrap())
+        };
+        let addons = [
+            addon("c-cilium", Some("cilium"), &[]),
+            addon("c-longhorn", Some("longhorn"), &["keys"]),
+            addon("keys", None, &["base"]),
+            addon("base", None, &[]),
+            addon("c-flux", Some("flux"), &["c-cilium"]),
+            addon("c-prometheus", Some("prometheus"), &[]),
+        ];
+        let kept: Vec<String> = serving(&addons).into_iter().collect();
+        assert_eq!(kept, ["base", "c-cilium", "c-longhorn", "keys"]);
+    }
 }

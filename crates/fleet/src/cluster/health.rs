@@ -1,5 +1,8 @@
 //! What a cluster waits for below itself, in the words of those who know.
 
+use std::sync::Arc;
+
+use butler_api::butler::tenant_cluster::ClusterPhase;
 use butler_api::names::conditions::WORKERS_READY;
 use butler_api::shared::{Blocker, BlockerOwner, IntOrPercent};
 use capi::core::{Machine, MachineHealthCheck, UnhealthyCondition};
@@ -10,12 +13,17 @@ use kernel::duration::GoDuration;
 use kernel::version::Version;
 use kube::ResourceExt;
 
+use super::failed_starts::{self, AT_ONCE};
 use super::motion;
 use super::observed::{Observed, is_settled};
 use crate::blockers::{blocker, waiting};
 
 /// Nobody answers, as the team wants it.
 pub const ASLEEP: &str = "Asleep";
+/// Where Steward is told how much room the pods of a control plane need.
+const RESOURCES_BELOW: &str = "spec.controlPlane.deployment.resources";
+/// The infrastructure of the cluster cannot be made.
+const INFRASTRUCTURE_FAILED: &str = "InfrastructureFailed";
 /// How a cluster is woken.
 pub(crate) const WAKE: &str = "set spec.controlPlane.replicas to 1 or more to wake it";
 
@@ -27,13 +35,35 @@ const EVIDENCE: usize = 5;
 
 /// What stands in the way below, the deepest cause first.
 pub(crate) fn blockers(observed: &Observed) -> Vec<Blocker> {
-    let mut blockers = control_plane(observed);
-    blockers.extend(infrastructure(observed));
+    let mut blockers: Vec<Blocker> = lost(observed).into_iter().collect();
+    // Without infrastructure nothing starts.
+    let (failed, pending): (Vec<_>, Vec<_>) =
+        infrastructure(observed).into_iter().partition(|known| known.reason == INFRASTRUCTURE_FAILED);
+    blockers.extend(failed);
+    blockers.extend(control_plane(observed));
+    blockers.extend(pending);
     // What machines of a cluster that sleeps lack is to be awake.
     if !observed.sleeps() {
         blockers.extend(machines(observed));
     }
     blockers
+}
+
+/// Somebody takes the cluster's Cluster away, and with it all that belongs to it.
+fn lost(observed: &Observed) -> Option<Blocker> {
+    if !matches!(observed.phase(), Some(ClusterPhase::Ready | ClusterPhase::Updating)) {
+        return None;
+    }
+    let place = format!("Cluster {}/{}", observed.internals(), observed.name());
+    let message = match &observed.capi {
+        None => format!("{place} of Cluster API is gone, and is made anew"),
+        Some(capi) if capi.metadata.deletion_timestamp.is_some() => {
+            format!("somebody deletes {place} of Cluster API: its machines and its control plane go, and are made anew")
+        }
+        Some(_) => return None,
+    };
+    let remedy = "find out who deletes it: what was inside may have to be restored";
+    Some(blocker("ClusterLost", message, BlockerOwner::PlatformAdmin, remedy))
 }
 
 /// Whether somebody below gave up.
@@ -81,7 +111,14 @@ pub(crate) fn told_of_control_plane(observed: &Observed) -> Vec<Blocker> {
     let hosted = observed.hosted.as_ref().and_then(|hosted| hosted.status.as_ref());
     let known = hosted.map(|status| status.blockers.clone()).filter(|blockers| !blockers.is_empty());
     let status = observed.control_plane.as_ref().and_then(|plane| plane.status.as_ref());
-    known.or_else(|| status.map(|status| status.blockers.clone())).unwrap_or_default()
+    let told = known.or_else(|| status.map(|status| status.blockers.clone())).unwrap_or_default();
+    told.into_iter().map(in_own_words).collect()
+}
+
+/// The same with the name that the field has in a TenantCluster.
+fn in_own_words(blocker: Blocker) -> Blocker {
+    let remedy = blocker.remedy.map(|remedy| remedy.replace(RESOURCES_BELOW, "spec.controlPlane.resources"));
+    Blocker { remedy, ..blocker }
 }
 
 /// Why the infrastructure is not ready.
@@ -89,7 +126,7 @@ pub(crate) fn infrastructure(observed: &Observed) -> Option<Blocker> {
     let status = observed.capi.as_ref()?.status.as_ref()?;
     if let Some(message) = &status.failure_message {
         return Some(blocker(
-            "InfrastructureFailed",
+            INFRASTRUCTURE_FAILED,
             message.clone(),
             BlockerOwner::Infrastructure,
             "remove the cause, then run `butlerctl cluster retry`",
@@ -106,34 +143,39 @@ pub(crate) fn machines(observed: &Observed) -> Vec<Blocker> {
     let mut blockers = Vec::new();
     let stuck = stuck_upgrade(observed);
     let turned = workers_turned(observed);
+    blockers.extend(observed.deployments.keys().filter_map(|name| drain_held(observed, name)));
     for (name, pool) in observed.deployments.iter().filter(|(_, pool)| !is_settled(pool)) {
-        let mut failed = None;
+        let mut failed = Vec::new();
         let mut evidence = Vec::new();
         for machine in observed.machines_of(name) {
             let Some(status) = &machine.status else { continue };
             if let Some(message) = &status.failure_message {
-                failed.get_or_insert_with(|| format!("machine {}: {message}", machine.name_any()));
+                failed.push(format!("machine {}: {message}", machine.name_any()));
             }
             if evidence.len() < EVIDENCE {
                 evidence.extend(motion::of_machine(machine));
             }
         }
+        failed.truncate(EVIDENCE);
         let message = format!("{name}: {}", motion::of_pool(pool));
         let ill: Vec<_> = observed.machines_of(name).filter_map(|machine| ill_since(machine, turned?)).collect();
         let check = observed.checks.get(name);
         let held = check.zip(turned).and_then(|(check, turned)| {
             let lost =
                 observed.machines_of(name).filter(|machine| is_lost(machine, check, turned, observed.now)).count();
-            held(check, &ill, i32::try_from(lost).unwrap_or(i32::MAX))
+            let has_lost = !ill.is_empty() || observed.machines_of(name).any(|machine| has_failed_as_node(machine));
+            held(check, has_lost, i32::try_from(lost).unwrap_or(i32::MAX))
         });
+        let machines = || observed.machines_of(name).map(|machine| &**machine);
+        let again = check.and_then(|_| failed_starts::first_due(machines(), turned));
         let due = check.and_then(|check| due(check, &ill));
         let growth = stuck.as_ref().filter(|_| motion::is_growing(pool));
-        blockers.push(if let Some(failed) = failed {
-            let remedy = "look at the machine at the provider; a machine that stays broken is replaced";
-            Blocker {
-                evidence: vec![failed],
-                ..blocker("MachineFailed", message, BlockerOwner::Infrastructure, remedy)
-            }
+        blockers.push(if let Some(again) = again {
+            let remedy = format!(
+                "remove the cause at the provider; machines that failed before they joined are replaced from {again} on, \
+                 {AT_ONCE} at a time"
+            );
+            Blocker { evidence: failed, ..blocker("MachineFailed", message, BlockerOwner::Infrastructure, remedy) }
         } else if held.is_some() {
             let message = format!("{message}, and none is replaced while so many are not well at once");
             let remedy = "look at the machines at the provider; to have them replaced all the same, raise \
@@ -142,6 +184,15 @@ pub(crate) fn machines(observed: &Observed) -> Vec<Blocker> {
                 evidence: evidence.into_iter().chain(held).collect(),
                 ..blocker("RepairHeld", message, BlockerOwner::User, remedy)
             }
+        } else if !failed.is_empty() {
+            let remedy = match check.is_some() {
+                true => "look at the machine at the provider; a machine that stays broken is replaced",
+                false => {
+                    "look at the machine at the provider; to have such machines replaced, set healthCheck.enabled of the \
+                     workers to true"
+                }
+            };
+            Blocker { evidence: failed, ..blocker("MachineFailed", message, BlockerOwner::Infrastructure, remedy) }
         } else if let Some(due) = due {
             // What starts counts as unwell to whoever replaces machines.
             let when = match check.is_some_and(|check| refusal(check).is_some()) {
@@ -163,6 +214,28 @@ pub(crate) fn machines(observed: &Observed) -> Vec<Blocker> {
     blockers
 }
 
+/// Pods that their PodDisruptionBudgets keep on machines that are to go.
+fn drain_held(observed: &Observed, pool: &str) -> Option<Blocker> {
+    let is_held = |machine: &&Arc<Machine>| motion::held_by_budget_at(machine).is_some_and(|at| at <= observed.now);
+    let held: Vec<_> = observed.machines_of(pool).filter(is_held).collect();
+    let machines = match held.len() {
+        0 => return None,
+        1 => "1 machine".to_owned(),
+        count => format!("{count} machines"),
+    };
+    let remedy = "let the pods named there go: loosen their PodDisruptionBudget or run more of them; or set \
+                  rollout.nodeDrainTimeout of the workers, after which they go anyway";
+    Some(Blocker {
+        evidence: held.into_iter().filter_map(|machine| motion::of_machine(machine)).take(EVIDENCE).collect(),
+        ..blocker(
+            "DrainHeld",
+            format!("{pool}: {machines} to go cannot be emptied, as a PodDisruptionBudget keeps pods there"),
+            BlockerOwner::User,
+            remedy,
+        )
+    })
+}
+
 /// To which version the control plane does not get before somebody acts, and what about.
 pub(crate) fn stuck_upgrade(observed: &Observed) -> Option<(Version, Blocker)> {
     let to: Version = observed.control_plane.as_ref()?.spec.kubernetes_version().parse().ok()?;
@@ -172,7 +245,7 @@ pub(crate) fn stuck_upgrade(observed: &Observed) -> Option<(Version, Blocker)> {
 }
 
 /// When the workers last became complete, or ceased to be.
-fn workers_turned(observed: &Observed) -> Option<Timestamp> {
+pub(super) fn workers_turned(observed: &Observed) -> Option<Timestamp> {
     let told = &observed.cluster.status.as_ref()?.conditions;
     let workers = told.iter().find(|known| known.type_ == WORKERS_READY)?;
     workers.last_transition_time.as_ref().map(|at| at.0)
@@ -185,6 +258,12 @@ fn ill_since(machine: &Machine, turned: Timestamp) -> Option<&Condition> {
     let status = machine.status.as_ref().filter(|status| status.phase.as_deref() == Some(phases::RUNNING))?;
     let node = status.conditions.iter().find(|known| known.type_ == conditions::NODE_HEALTHY)?;
     (node.status != ConditionStatus::True).then_some(node)
+}
+
+/// Whether a machine that was a node has failed for good.
+fn has_failed_as_node(machine: &Machine) -> bool {
+    let status = machine.status.as_ref();
+    status.is_some_and(|status| status.node_ref.is_some() && status.failure_message.is_some())
 }
 
 fn is_well(machine: &Machine) -> bool {
@@ -202,11 +281,17 @@ fn started_by(machine: &Machine, check: &MachineHealthCheck) -> Option<Timestamp
 /// Whether a machine is not well, and had its time to become so.
 fn is_lost(machine: &Machine, check: &MachineHealthCheck, turned: Timestamp, now: Timestamp) -> bool {
     let had_its_time = started_by(machine, check).is_none_or(|by| by <= now);
-    !is_well(machine) && (ill_since(machine, turned).is_some() || had_its_time)
+    has_failed_as_node(machine) || (!is_well(machine) && (ill_since(machine, turned).is_some() || had_its_time))
 }
 
-/// When the next machine that starts counts as lost beside others that are. Nothing but time passes then.
+/// When the next machine that starts counts as lost beside others that are, or one that is to go as held. Nothing but time passes
+/// then.
 pub(crate) fn look_again(observed: &Observed) -> Option<Timestamp> {
+    let drains = observed.machines.iter().filter_map(|machine| motion::held_by_budget_at(machine));
+    drains.filter(|at| *at > observed.now).chain(look_again_at_lost(observed)).min()
+}
+
+fn look_again_at_lost(observed: &Observed) -> Option<Timestamp> {
     let turned = workers_turned(observed)?;
     let pools = observed.deployments.iter().filter(|(_, pool)| !is_settled(pool));
     let next = pools.filter_map(|(name, _)| {
@@ -239,10 +324,10 @@ fn due(check: &MachineHealthCheck, ill: &[&Condition]) -> Option<Timestamp> {
 }
 
 /// Why machines that have lost their nodes are not replaced. Others may count as unwell for as long as they start.
-fn held(check: &MachineHealthCheck, ill: &[&Condition], lost: i32) -> Option<String> {
+fn held(check: &MachineHealthCheck, has_lost: bool, lost: i32) -> Option<String> {
     let refusal = refusal(check)?;
     let machines = check.status.as_ref()?.expected_machines;
-    if ill.is_empty() || lost <= most_lost(check, machines) {
+    if !has_lost || lost <= most_lost(check, machines) {
         return None;
     }
     let why = refusal.message.as_deref().unwrap_or("it replaces nothing now");
@@ -286,6 +371,13 @@ mod tests {
     }
 
     #[test]
+    fn fields_have_the_names_of_a_tenant_cluster() {
+        let below = "ask for less in spec.controlPlane.deployment.resources, or have nodes added";
+        let told = in_own_words(blocker("PodsUnschedulable", "no room", BlockerOwner::User, below));
+        assert_eq!(told.remedy.as_deref(), Some("ask for less in spec.controlPlane.resources, or have nodes added"));
+    }
+
+    #[test]
     fn a_machine_is_ill_whose_node_was_well() {
         let since = "2026-01-01T13:00:00Z";
         for (phase, healthy, turned, expected) in [
@@ -305,16 +397,15 @@ mod tests {
 
     #[test]
     fn a_repair_is_held_where_a_node_is_lost_and_too_many_are() {
-        let lost: Condition = serde_json::from_value(json!({"type": "NodeHealthy", "status": "False"})).unwrap();
-        for (allowed, ill, most, count, expected) in [
-            ("False", vec![&lost], json!(0), 1, Some("MachineHealthCheck p: 2 of 2")),
-            ("False", vec![&lost], json!("40%"), 1, Some("MachineHealthCheck p: 2 of 2")),
-            ("False", vec![&lost], json!(1), 2, Some("MachineHealthCheck p: 2 of 2")),
+        for (allowed, has_lost, most, count, expected) in [
+            ("False", true, json!(0), 1, Some("MachineHealthCheck p: 2 of 2")),
+            ("False", true, json!("40%"), 1, Some("MachineHealthCheck p: 2 of 2")),
+            ("False", true, json!(1), 2, Some("MachineHealthCheck p: 2 of 2")),
             // The other one has not joined yet.
-            ("False", vec![&lost], json!(1), 1, None),
-            ("False", vec![&lost], json!("50%"), 1, None),
-            ("True", vec![&lost], json!(0), 1, None),
-            ("False", vec![], json!(0), 1, None),
+            ("False", true, json!(1), 1, None),
+            ("False", true, json!("50%"), 1, None),
+            ("True", true, json!(0), 1, None),
+            ("False", false, json!(0), 1, None),
         ] {
             let check: MachineHealthCheck = serde_json::from_value(json!({
                 "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineHealthCheck", "metadata": {"name": "p"},
@@ -325,7 +416,7 @@ mod tests {
                 },
             }))
             .unwrap();
-            assert_eq!(held(&check, &ill, count).as_deref(), expected, "{allowed} {} {most} {count}", ill.len());
+            assert_eq!(held(&check, has_lost, count).as_deref(), expected, "{allowed} {has_lost} {most} {count}");
         }
     }
 

@@ -1,8 +1,9 @@
 //! How far worker pools are from what their specs say, in words.
 
-use capi::Condition;
 use capi::core::{Machine, MachineDeployment};
 use capi::names::{conditions, phases};
+use capi::{Condition, ConditionStatus};
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 
 /// What a machine may wait for on its way out, the first that does not hold is the one.
@@ -12,6 +13,11 @@ const ON_THE_WAY_OUT: [&str; 4] = [
     conditions::VOLUME_DETACH_SUCCEEDED,
     conditions::PRE_TERMINATE_HOOK_SUCCEEDED,
 ];
+
+/// What an API server says of a pod that a budget keeps.
+const BUDGET: &str = "disruption budget";
+/// So long pods may take to be ready elsewhere.
+const DRAIN_PATIENCE: SignedDuration = SignedDuration::from_mins(2);
 
 /// What is going on in a pool that is not what its spec says.
 pub(crate) fn of_pool(pool: &MachineDeployment) -> String {
@@ -69,6 +75,16 @@ pub(crate) fn of_machine(machine: &Machine) -> Option<String> {
     Some(format!("Machine {} is {phase}{waits}", machine.name_any()))
 }
 
+/// When a machine on its way out may be said not to go because of a PodDisruptionBudget: pods take a moment to move.
+pub(crate) fn held_by_budget_at(machine: &Machine) -> Option<Timestamp> {
+    machine.metadata.deletion_timestamp.as_ref()?;
+    let status = machine.status.as_ref()?;
+    let draining = status.conditions.iter().find(|known| known.type_ == conditions::DRAINING_SUCCEEDED)?;
+    let says = draining.message.as_deref().filter(|_| draining.status != ConditionStatus::True)?;
+    says.contains(BUDGET).then_some(())?;
+    status.deletion.as_ref()?.node_drain_start_time.as_ref()?.0.checked_add(DRAIN_PATIENCE).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -122,6 +138,29 @@ mod tests {
             }))
             .unwrap();
             assert_eq!(of_machine(&machine).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn a_budget_that_keeps_pods_is_told_after_a_while() {
+        let says = |text: &str| json!([{"type": conditions::DRAINING_SUCCEEDED, "status": "False", "message": text}]);
+        let held =
+            "1 pod is still there: a/b must stay: Cannot evict pod as it would violate the pod's disruption budget.";
+        let deletion = json!({"nodeDrainStartTime": "2026-01-01T00:00:00Z"});
+        for (leaving, told, expected) in [
+            (true, says(held), Some("2026-01-01T00:02:00Z")),
+            (true, says("1 pod is still there: a/b is ending"), None),
+            (true, json!([]), None),
+            (false, says(held), None),
+        ] {
+            let machine: Machine = serde_json::from_value(json!({
+                "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine",
+                "metadata": {"name": "m", "deletionTimestamp": leaving.then_some("2026-01-01T00:00:00Z")},
+                "spec": {"clusterName": "c", "infrastructureRef": {}},
+                "status": {"phase": "Deleting", "conditions": told, "deletion": deletion},
+            }))
+            .unwrap();
+            assert_eq!(held_by_budget_at(&machine).map(|at| at.to_string()).as_deref(), expected, "{told}");
         }
     }
 }

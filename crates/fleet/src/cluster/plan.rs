@@ -12,10 +12,10 @@ use super::addresses::addresses;
 use super::invitation::{self, Due};
 use super::observed::{Observed, is_settled};
 use super::phase::Facts;
-use super::remaining::{Remaining, remaining};
+use super::remaining::{Remaining, remaining, rolling};
 use super::render::{self, Object};
 use super::resolve::{Wanted, resolve};
-use super::{deletion, health, publish, viewer};
+use super::{deletion, failed_starts, health, publish, viewer};
 use crate::blockers::{blocker, waiting};
 use crate::names;
 
@@ -60,6 +60,8 @@ pub enum Kind {
     HealthCheck,
     /// MachineDeployment.
     Deployment,
+    /// Machine that never became a node.
+    Machine,
     /// Cluster.
     Cluster,
     /// Namespace.
@@ -156,11 +158,17 @@ pub fn plan(observed: &Observed) -> Plan {
         let invited = invited(observed, &wanted);
         // Machines of a cluster that sleeps can neither join nor be drained.
         let is_held = |of_machines: bool| of_machines && observed.is_put_to_sleep();
-        let mut superfluous = superfluous(observed, &objects, &invited, plan.remaining.unasked.is_empty());
+        let is_asked = plan.remaining.unasked.is_empty() && rolling(observed).is_none();
+        let mut superfluous = superfluous(observed, &objects, &invited, is_asked);
         superfluous.retain(|step| !is_held(!matches!(step, Step::Delete(Kind::HealthCheck, _))));
         let applied = objects.into_iter().filter(|object| !is_held(is_of_workers(object)));
         plan.steps.extend(applied.map(|object| Step::Apply(Box::new(object))));
         plan.steps.extend(superfluous);
+        if !observed.is_put_to_sleep() {
+            let (steps, look_again) = failed_starts::replaced(observed);
+            plan.steps.extend(steps);
+            plan.look_again = look_again;
+        }
         let invited = invited.into_iter().map(|(pool, is_talos)| {
             let due = invitation::due(observed, &pool);
             (due, Step::Invite { pool, is_talos })

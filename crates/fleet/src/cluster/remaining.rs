@@ -1,9 +1,16 @@
 //! What is left to do until a cluster is what its spec says.
 
+use butler_api::controlplane::StewardControlPlane;
+use butler_api::names::conditions::ROLLED_OUT;
+use butler_api::shared::{Condition, ConditionStatus};
+
 use super::motion;
 use super::observed::{Observed, is_settled, version_of};
 use super::render::Object;
 use super::resolve::Wanted;
+
+/// How steps of the control plane begin.
+const CONTROL_PLANE: &str = "control plane";
 
 /// What is left to do, one step each, in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +43,7 @@ impl Remaining {
 pub(crate) fn remaining(observed: &Observed, wanted: &Wanted, objects: &[Object]) -> Remaining {
     let mut left = Remaining::default();
     control_plane(observed, wanted, &mut left);
+    whole_control_plane(observed, objects, &mut left);
     let mut known = Vec::new();
     for object in objects {
         let Object::Deployment(desired) = object else { continue };
@@ -92,6 +100,46 @@ fn control_plane(observed: &Observed, wanted: &Wanted, left: &mut Remaining) {
     }
 }
 
+/// What is left for the control plane besides its version and its replicas.
+fn whole_control_plane(observed: &Observed, objects: &[Object], left: &mut Remaining) {
+    if left.unasked.iter().chain(&left.underway).any(|step| step.starts_with(CONTROL_PLANE)) {
+        return;
+    }
+    let is_asked = objects.iter().all(|object| match object {
+        Object::ControlPlane(desired) => {
+            matches!(runtime::changed(observed.control_plane.as_deref(), (**desired).clone()), Ok(None))
+        }
+        Object::Standalone(desired) => {
+            matches!(runtime::changed(observed.standalone.as_deref(), (**desired).clone()), Ok(None))
+        }
+        _ => true,
+    });
+    if !is_asked {
+        left.unasked.push(format!("{CONTROL_PLANE}: change it"));
+    } else if let Some(rolling) = rolling(observed) {
+        left.underway.push(format!("{CONTROL_PLANE}: {rolling}"));
+    }
+}
+
+/// What goes on until the control plane is what it is asked to be.
+pub(crate) fn rolling(observed: &Observed) -> Option<String> {
+    rolling_of(observed.control_plane.as_ref()?, observed.standalone.is_some())
+}
+
+fn rolling_of(plane: &StewardControlPlane, is_on_machines: bool) -> Option<String> {
+    let status = plane.status.as_ref()?;
+    let wants = plane.spec.replicas;
+    let (there, new) = (status.replicas.unwrap_or(0), status.updated_replicas.unwrap_or(0));
+    let is_seen = status.observed_generation.is_none() || status.observed_generation == plane.metadata.generation;
+    let fails = |known: &Condition| known.type_ == ROLLED_OUT && known.status != ConditionStatus::True;
+    match () {
+        () if !is_seen || status.conditions.iter().any(fails) => Some("carry out its newest change".to_owned()),
+        () if is_on_machines && new < wants => Some(format!("{new} of {wants} machines are new")),
+        () if is_on_machines && there > wants => Some(format!("{} of {there} machines to go", there - wants)),
+        () => None,
+    }
+}
+
 fn pool(
     observed: &Observed,
     wanted: &Wanted,
@@ -137,5 +185,41 @@ fn pool(
     // How many are ready nobody can say while the control plane is asleep.
     if !(observed.sleeps() && motion::is_complete(there)) {
         left.underway.push(format!("{name}: {}", motion::of_pool(there)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_control_plane_is_changed_until_its_newest_spec_is_carried_out_everywhere() {
+        let newest = Some("carry out its newest change");
+        let rolled_out = |status: &str| json!([{"type": "RolledOut", "status": status}]);
+        for (seen, [there, new], conditions, is_on_machines, expected) in [
+            (2, [3, 3], json!([]), true, None),
+            (1, [3, 3], json!([]), true, newest),
+            (2, [3, 0], json!([]), true, Some("0 of 3 machines are new")),
+            (2, [4, 2], json!([]), true, Some("2 of 3 machines are new")),
+            (2, [4, 3], json!([]), true, Some("1 of 4 machines to go")),
+            (2, [3, 3], rolled_out("True"), false, None),
+            (2, [3, 3], rolled_out("False"), false, newest),
+            (1, [3, 3], rolled_out("True"), false, newest),
+            // Who made it may not say.
+            (2, [4, 1], json!([]), false, None),
+        ] {
+            let plane: StewardControlPlane = serde_json::from_value(json!({
+                "apiVersion": "controlplane.cluster.x-k8s.io/v1alpha1", "kind": "StewardControlPlane",
+                "metadata": {"name": "c", "generation": 2}, "spec": {"replicas": 3, "version": "v1.34.4"},
+                "status": {
+                    "observedGeneration": seen, "replicas": there, "updatedReplicas": new, "conditions": conditions,
+                },
+            }))
+            .unwrap();
+            let found = rolling_of(&plane, is_on_machines);
+            assert_eq!(found.as_deref(), expected, "{seen} {there} {new} {conditions} {is_on_machines}");
+        }
     }
 }

@@ -45,16 +45,14 @@ pub struct Wanted {
     pub default_addons: Vec<String>,
 }
 
-/// The ProviderConfig a cluster is made on. What was chosen once stays.
+/// The ProviderConfig a cluster is made on. What was chosen once stays, whatever is named later.
 pub fn provider_ref(cluster: &TenantCluster, sources: Sources<'_>) -> Option<NamespacedRef> {
     let at_home = |name: &str| NamespacedRef { name: name.to_owned(), namespace: SYSTEM_NAMESPACE.to_owned() };
-    let chosen = cluster.status.as_ref().and_then(|status| status.resolved.as_ref());
-    if let Some(named) = &cluster.spec.provider_config_ref {
-        let namespace = named.namespace.clone().unwrap_or_else(|| SYSTEM_NAMESPACE.to_owned());
-        return Some(NamespacedRef { name: named.name.clone(), namespace });
+    if let Some(decided) = decided(cluster).and_then(|decided| decided.provider_config_ref.clone()) {
+        return Some(decided);
     }
-    if let Some(chosen) = chosen.and_then(|chosen| chosen.provider_config_ref.clone()) {
-        return Some(chosen);
+    if let Some(named) = named_provider(cluster) {
+        return Some(named);
     }
     if let Some(named) = sources.team.and_then(|team| team.spec.provider_config_ref.as_ref()) {
         return Some(at_home(&named.name));
@@ -69,6 +67,33 @@ pub fn provider_ref(cluster: &TenantCluster, sources: Sources<'_>) -> Option<Nam
     }
 }
 
+/// What was chosen for a cluster.
+fn decided(cluster: &TenantCluster) -> Option<&Resolved> {
+    cluster.status.as_ref()?.resolved.as_ref()
+}
+
+/// The ProviderConfig a cluster names itself.
+fn named_provider(cluster: &TenantCluster) -> Option<NamespacedRef> {
+    let named = cluster.spec.provider_config_ref.as_ref()?;
+    let namespace = named.namespace.clone().unwrap_or_else(|| SYSTEM_NAMESPACE.to_owned());
+    Some(NamespacedRef { name: named.name.clone(), namespace })
+}
+
+/// The spec names another ProviderConfig than the one the cluster was made on meanwhile.
+fn moved(cluster: &TenantCluster, reference: &NamespacedRef) -> Option<Blocker> {
+    let named = named_provider(cluster).filter(|named| named != reference)?;
+    let place = format!("{}/{}", reference.namespace, reference.name);
+    Some(blocker(
+        "ProviderFixed",
+        format!(
+            "spec.providerConfigRef names {}/{}, but the cluster is on {place}, and machines cannot move between providers",
+            named.namespace, named.name
+        ),
+        BlockerOwner::User,
+        format!("set spec.providerConfigRef to {place} or leave it out; for another provider make a new cluster"),
+    ))
+}
+
 /// The infrastructures of the platform that a cluster may be made on.
 fn choices(cluster: &TenantCluster, sources: Sources<'_>) -> Vec<String> {
     let team = team_name(cluster);
@@ -79,7 +104,7 @@ fn choices(cluster: &TenantCluster, sources: Sources<'_>) -> Vec<String> {
 
 /// Whether nobody has said or chosen yet what a cluster is made on.
 pub(crate) fn is_undecided(cluster: &TenantCluster) -> bool {
-    let chosen = cluster.status.as_ref().and_then(|status| status.resolved.as_ref()?.provider_config_ref.as_ref());
+    let chosen = decided(cluster).and_then(|decided| decided.provider_config_ref.as_ref());
     cluster.spec.provider_config_ref.is_none() && chosen.is_none()
 }
 
@@ -104,7 +129,7 @@ fn unnamed(cluster: &TenantCluster, sources: Sources<'_>) -> Blocker {
     blocker("ProviderUnnamed", nobody, BlockerOwner::User, remedy)
 }
 
-/// What a cluster is made on is not there: whoever named it can name another.
+/// What a cluster is made on is not there: whoever named it can name another, unless there are machines on it.
 fn missing(cluster: &TenantCluster, sources: Sources<'_>, reference: &NamespacedRef) -> Blocker {
     let place = format!("{}/{}", reference.namespace, reference.name);
     let choices = choices(cluster, sources);
@@ -112,7 +137,12 @@ fn missing(cluster: &TenantCluster, sources: Sources<'_>, reference: &Namespaced
         true => "another one".to_owned(),
         false => format!("one of {}", choices.join(", ")),
     };
+    let is_decided = decided(cluster).is_some_and(|decided| decided.provider_config_ref.is_some());
     let (owner, remedy) = match cluster.spec.provider_config_ref {
+        _ if is_decided => (
+            BlockerOwner::PlatformAdmin,
+            format!("create ProviderConfig {place} anew, as the cluster's machines are on it"),
+        ),
         Some(_) => (
             BlockerOwner::User,
             format!("name {another} in spec.providerConfigRef, or have ProviderConfig {place} created"),
@@ -125,10 +155,12 @@ fn missing(cluster: &TenantCluster, sources: Sources<'_>, reference: &Namespaced
     blocker("ProviderMissing", format!("ProviderConfig {place} does not exist"), owner, remedy)
 }
 
-/// Name of the team a cluster belongs to: the one it names, else the one its namespace is named after.
+/// Name of the team a cluster belongs to: the one that was decided, else the one it names, else the one its namespace is named
+/// after.
 pub fn team_name(cluster: &TenantCluster) -> String {
-    let named = cluster.spec.team_ref.as_ref().map(|team| team.name.clone());
-    named.unwrap_or_else(|| cluster.namespace().unwrap_or_default())
+    let decided = decided(cluster).and_then(|decided| decided.team.clone());
+    let named = || cluster.spec.team_ref.as_ref().map(|team| team.name.clone());
+    decided.or_else(named).unwrap_or_else(|| cluster.namespace().unwrap_or_default())
 }
 
 /// Fills every gap, or says what is missing and who can supply it.
@@ -144,6 +176,7 @@ pub fn resolve(
     }
     let version = version(cluster, &defaults, sources).map_err(|blocker| blockers.push(*blocker)).ok();
     let reference = provider_ref(cluster, sources);
+    blockers.extend(reference.as_ref().and_then(|reference| moved(cluster, reference)));
     let provider = match (&reference, provider) {
         (None, _) => {
             blockers.push(unnamed(cluster, sources));
@@ -175,7 +208,7 @@ pub fn resolve(
     chosen.kubernetes_version = Some(version.to_string());
     chosen.provider_config_ref = reference;
     chosen.provider = Some(provider.spec.provider);
-    chosen.team = sources.team.map(ResourceExt::name_any);
+    chosen.team = sources.team.map(ResourceExt::name_any).or(chosen.team);
     let default_addons = chosen.default_addons.clone().unwrap_or_default();
     Ok(Wanted { spec, version, held, chosen, default_addons })
 }
@@ -248,16 +281,22 @@ fn version(
 fn foreign_team(cluster: &TenantCluster, sources: Sources<'_>) -> Option<Blocker> {
     let named = &cluster.spec.team_ref.as_ref()?.name;
     let namespace = cluster.namespace().unwrap_or_default();
+    let denied = |why: String, remedy: String| Some(blocker("TeamDenied", why, BlockerOwner::User, remedy));
+    let decided = decided(cluster).and_then(|decided| decided.team.as_ref());
+    if let Some(decided) = decided.filter(|decided| *decided != named) {
+        return denied(
+            format!("spec.teamRef names team {named}, but the cluster belongs to team {decided}"),
+            format!("set spec.teamRef to {decided} or leave it out; for team {named} make a new cluster"),
+        );
+    }
     let shared = sources.platform.map_or(DEFAULT_TENANT_NAMESPACE, |platform| &platform.spec.default_namespace);
     if *named == namespace || namespace == shared {
         return None;
     }
-    Some(blocker(
-        "TeamDenied",
+    denied(
         format!("spec.teamRef names team {named}, but the cluster is in the namespace {namespace}"),
-        BlockerOwner::User,
         format!("make the cluster in the namespace {named}, or leave spec.teamRef out"),
-    ))
+    )
 }
 
 /// Whether clusters of a team may be made on this provider.
@@ -448,6 +487,55 @@ mod tests {
         let sources = Sources { platform: Some(&platform), ..sources };
         let missing = resolve(&cluster(json!({})), sources, None).unwrap_err().remove(0);
         assert_eq!(missing.owner, Some(BlockerOwner::PlatformAdmin));
+    }
+
+    #[test]
+    fn what_was_decided_is_not_moved_and_can_be_put_right() {
+        let local = provider(json!({"provider": "local"}));
+        let resolved =
+            || Resolved { provider_config_ref: Some(at("here")), team: Some("team-a".into()), ..Resolved::default() };
+        let there = || Some("set spec.providerConfigRef to butler-system/here or leave it out");
+        let own = || Some("set spec.teamRef to team-a or leave it out");
+        for (spec, is_decided, provider, remedy) in [
+            (json!({}), true, "here", None),
+            (json!({"providerConfigRef": {"name": "here"}, "teamRef": {"name": "team-a"}}), true, "here", None),
+            (json!({"providerConfigRef": {"name": "here", "namespace": "butler-system"}}), true, "here", None),
+            (json!({"providerConfigRef": {"name": "other"}}), true, "here", there()),
+            (json!({"providerConfigRef": {"name": "here", "namespace": "x"}}), true, "here", there()),
+            (json!({"teamRef": {"name": "team-b"}}), true, "here", own()),
+            // Until then whatever is named counts.
+            (json!({"providerConfigRef": {"name": "other"}}), false, "other", None),
+            (
+                json!({"providerConfigRef": {"name": "other"}, "teamRef": {"name": "team-b"}}),
+                false,
+                "other",
+                Some("make the cluster in the namespace team-b, or leave spec.teamRef out"),
+            ),
+        ] {
+            let mut cluster = cluster(spec.clone());
+            cluster.status.get_or_insert_default().resolved = is_decided.then(resolved);
+            assert_eq!(provider_ref(&cluster, Sources::default()), Some(at(provider)), "{spec}");
+            assert!(!is_decided || team_name(&cluster) == "team-a", "{spec}");
+            match (resolve(&cluster, Sources::default(), Some(&local)), remedy) {
+                (Ok(wanted), None) => {
+                    assert_eq!(wanted.chosen.team, is_decided.then(|| "team-a".to_owned()), "{spec}");
+                }
+                (Err(blockers), Some(remedy)) => {
+                    let told = blockers[0].remedy.as_deref().unwrap_or_default();
+                    assert!(told.starts_with(remedy), "{spec}: {told}");
+                }
+                (found, _) => panic!("{spec}: {found:?}"),
+            }
+        }
+        let mut gone = cluster(json!({"providerConfigRef": {"name": "here"}}));
+        gone.status.get_or_insert_default().resolved = Some(resolved());
+        let missing = resolve(&gone, Sources::default(), None).unwrap_err().remove(0);
+        let remedy = "create ProviderConfig butler-system/here anew, as the cluster's machines are on it";
+        assert_eq!((missing.remedy.as_deref(), missing.owner), (Some(remedy), Some(BlockerOwner::PlatformAdmin)));
+    }
+
+    fn at(name: &str) -> NamespacedRef {
+        NamespacedRef { name: name.to_owned(), namespace: SYSTEM_NAMESPACE.to_owned() }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use capi::core::{
     MachineStatus,
 };
 use capi::names::labels::DEPLOYMENT_NAME;
-use fleet::cluster::{Done, Kind, Object, Observed, Step, plan, report};
+use fleet::cluster::{Done, Kind, Object, Observed, Step, plan, removing, report};
 use fleet::names;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
@@ -60,6 +60,7 @@ pub(crate) struct World {
     /// What was written, in the order of writing.
     pub(crate) log: Vec<String>,
     contents: usize,
+    are_contents_held: bool,
     born: u64,
     pub(crate) now: i64,
 }
@@ -93,6 +94,7 @@ impl World {
             receipts: 0,
             log: Vec::new(),
             contents: 0,
+            are_contents_held: false,
             born: 0,
             now: 1_700_000_000,
         }
@@ -239,6 +241,15 @@ impl World {
                 assert!(self.kubeconfig.is_some(), "nobody can be asked to remove anything");
                 let Some(cluster) = &self.cluster else { return false };
                 assert!(cluster.metadata.deletion_timestamp.is_some(), "contents of a cluster that stays are removed");
+                let is_going = |addon: &TenantAddon| addon.metadata.deletion_timestamp.is_some();
+                assert!(
+                    !self.addons.get("c-cilium").is_some_and(is_going),
+                    "what contents need is removed before them"
+                );
+                if self.are_contents_held {
+                    done.blockers.push(removing(observed, vec!["PersistentVolume p of x".to_owned()]));
+                    return false;
+                }
                 self.contents = self.contents.saturating_sub(1);
                 done.contents_removed = self.contents == 0;
                 true
@@ -283,6 +294,7 @@ impl World {
             Object::Standalone(_) => panic!("every control plane is hosted here"),
             Object::ControlPlane(new) => {
                 inside(new.namespace());
+                let Some(new) = runtime::changed(self.plane.as_ref(), *new).unwrap() else { return false };
                 match &mut self.plane {
                     Some(old) => {
                         let (was, is): (kernel::version::Version, kernel::version::Version) =
@@ -294,12 +306,13 @@ impl World {
                         );
                         let changed = old.spec != new.spec;
                         old.spec = new.spec;
+                        old.metadata.annotations = new.metadata.annotations;
                         old.metadata.generation = old.metadata.generation.map(|known| known + i64::from(changed));
-                        changed
+                        true
                     }
                     None => {
                         let metadata = ObjectMeta { generation: Some(1), ..new.metadata };
-                        self.plane = Some(StewardControlPlane { metadata, ..*new });
+                        self.plane = Some(StewardControlPlane { metadata, ..new });
                         true
                     }
                 }
@@ -348,6 +361,7 @@ impl World {
                 }
             }
             Kind::Allocation | Kind::Secret => {}
+            Kind::Machine => drop(self.machines.remove(name)),
             Kind::HealthCheck => drop(self.checks.remove(name)),
             Kind::ConfigTemplate => drop(self.configs.remove(name)),
             Kind::MachineTemplate => drop(self.templates.remove(name)),
@@ -585,6 +599,39 @@ impl World {
             && self.configs.is_empty()
             && self.templates.is_empty()
             && self.published.is_none()
+    }
+
+    /// Somebody takes away what Cluster API knows of it.
+    pub(crate) fn lose_cluster(&mut self) {
+        self.capi = None;
+    }
+
+    /// Nobody removes volumes.
+    pub(crate) fn hold_contents(&mut self) {
+        self.are_contents_held = true;
+    }
+
+    /// Pods of the control plane are made anew.
+    pub(crate) fn roll_control_plane(&mut self) {
+        let told = json!([{"type": "RolledOut", "status": "False"}]);
+        self.plane.as_mut().unwrap().status.as_mut().unwrap().conditions = serde_json::from_value(told).unwrap();
+    }
+
+    /// The infrastructure makes none of the machines that are asked for.
+    pub(crate) fn fail_machines(&mut self) {
+        let now = Time(Timestamp::from_second(self.now).unwrap());
+        for machine in self.machines.values_mut() {
+            machine.metadata.creation_timestamp = Some(now.clone());
+            machine.status = Some(MachineStatus {
+                phase: Some("Failed".into()),
+                failure_message: Some("no room".into()),
+                last_updated: Some(now.clone()),
+                ..MachineStatus::default()
+            });
+        }
+        for pool in self.deployments.values_mut() {
+            pool.status.as_mut().unwrap().ready_replicas = 0;
+        }
     }
 
     /// Somebody wants it issued anew.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use butler_api::controlplane::{ApiEndpoint, Initialization, StewardControlPlane, StewardControlPlaneStatus};
+use butler_api::names::conditions::{PROGRESSING, ROLLED_OUT};
 use butler_api::names::finalizers::STEWARD_CONTROL_PLANE;
-use butler_api::shared::{Blocker, BlockerOwner};
+use butler_api::shared::{Blocker, BlockerOwner, Condition, ConditionStatus};
 use butler_api::steward::TenantControlPlane;
 use butler_api::steward::tenant_control_plane::ControlPlaneState;
 use capi::core::Cluster;
@@ -62,6 +63,8 @@ pub struct Plan {
     pub blockers: Vec<Blocker>,
     /// Everybody was told to keep off.
     pub paused: bool,
+    /// The control plane is asked for as Cluster API asks for it.
+    pub passed_on: bool,
 }
 
 /// Decides. Pure.
@@ -104,6 +107,7 @@ pub fn plan(observed: &Observed) -> Plan {
     tenant.metadata.namespace = asked.namespace();
     tenant.metadata.labels = Some(labels.clone());
     tenant.metadata.owner_references = Some(vec![owner.clone()]);
+    plan.passed_on = matches!(runtime::changed(observed.tenant.as_deref(), tenant.clone()), Ok(None));
     plan.steps.push(Step::Tenant(Box::new(tenant)));
 
     let Some(endpoint) = endpoint(observed) else {
@@ -138,6 +142,24 @@ pub fn plan(observed: &Observed) -> Plan {
     }
     plan.blockers.extend(observed.tenant.iter().flat_map(|tenant| blockers_of(tenant)));
     plan
+}
+
+/// Whether the newest of what is asked for is carried out.
+fn is_rolled_out(observed: &Observed, plan: &Plan) -> bool {
+    let holds = |conditions: &[Condition], type_: &str, status: ConditionStatus| {
+        conditions.iter().any(|known| known.type_ == type_ && known.status == status)
+    };
+    if plan.paused {
+        let before = observed.asked.status.as_ref();
+        return before.is_some_and(|status| holds(&status.conditions, ROLLED_OUT, ConditionStatus::True));
+    }
+    plan.passed_on
+        && observed.tenant.as_ref().is_some_and(|tenant| {
+            tenant.status.as_ref().is_some_and(|status| {
+                status.observed_generation == tenant.metadata.generation
+                    && holds(&status.conditions, PROGRESSING, ConditionStatus::False)
+            })
+        })
 }
 
 /// Where the control plane says it is reached.
@@ -180,6 +202,10 @@ pub fn report(observed: &Observed, plan: &Plan) -> StewardControlPlaneStatus {
             _ => judge("Available", answers, "Answering", "the API server answers"),
         },
         judge("Ready", ready, "Ready", "the control plane is as asked for"),
+        match is_rolled_out(observed, plan) {
+            true => Verdict::holds(ROLLED_OUT, ROLLED_OUT, "nothing is being changed"),
+            false => Verdict::fails(ROLLED_OUT, "RollingOut", "changes are being rolled out"),
+        },
         match plan.paused {
             true => Verdict::holds("Paused", "Paused", "it was told to be left alone"),
             false => Verdict::fails("Paused", "NotPaused", "it is being looked after"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use butler_api::shared::{Blocker, BlockerOwner};
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition};
 use kernel::version::{NEWEST, OLDEST, UpgradeError, Version};
 
 use super::observed::Observed;
@@ -229,6 +229,12 @@ pub(super) fn store_key_useless(store: &str, why: &str) -> Blocker {
     blocker("DataStoreKeyUseless", message, BlockerOwner::PlatformAdmin, &remedy)
 }
 
+/// No node takes pods.
+const UNSCHEDULABLE: &str = "PodsUnschedulable";
+const NO_ROOM: &str = "no node has room for pods of the control plane";
+/// Where it is said how much room they need.
+const RESOURCES: &str = "spec.controlPlane.deployment.resources";
+
 /// Why pods are not ready, from what the pods themselves say.
 pub(super) fn pods_trouble(observed: &Observed, way: Option<Way>) -> Option<Blocker> {
     let spec = &observed.tenant.spec.control_plane.deployment;
@@ -261,26 +267,42 @@ pub(super) fn pods_trouble(observed: &Observed, way: Option<Way>) -> Option<Bloc
         };
         return Some(butler("PodsStarting", message));
     }
-    let mut remedy =
-        "see the evidence, and `kubectl describe pod` and `kubectl logs` of the pods named there".to_owned();
+    let lacks_room = observed.pods.iter().filter(is_meant).any(|pod| unscheduled(pod).is_some());
+    let room = "nodes with more room added to the management cluster";
+    let (reason, message, owner, mut remedy) = match (lacks_room, &spec.resources) {
+        (false, _) => (
+            "PodsFailing",
+            "pods of the control plane do not start",
+            BlockerOwner::PlatformAdmin,
+            "see the evidence, and `kubectl describe pod` and `kubectl logs` of the pods named there".to_owned(),
+        ),
+        (true, Some(_)) => {
+            (UNSCHEDULABLE, NO_ROOM, BlockerOwner::User, format!("ask for less in {RESOURCES}, or have {room}"))
+        }
+        (true, None) => (UNSCHEDULABLE, NO_ROOM, BlockerOwner::PlatformAdmin, format!("have {room}")),
+    };
     if let Some(before) = way.and_then(Way::may_return_to) {
         let meanwhile = if observed.available() > 0 { ", which goes on meanwhile" } else { "" };
         remedy += &format!("; or set the version back to {before}{meanwhile}");
     } else if way.is_some_and(|way| way.answered.is_none()) && versions::lacks_images(observed) {
         remedy += "; or choose another version, as none has answered yet";
     }
-    let message = "pods of the control plane do not start".to_owned();
-    let mut blocker = blocker("PodsFailing", message, BlockerOwner::PlatformAdmin, &remedy);
+    let mut blocker = blocker(reason, message.to_owned(), owner, &remedy);
     blocker.evidence = evidence.into_iter().take(8).collect();
     Some(blocker)
+}
+
+/// What a pod says that no node takes.
+fn unscheduled(pod: &Pod) -> Option<&PodCondition> {
+    let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.find(|told| told.type_ == "PodScheduled" && told.status == "False")
 }
 
 /// What keeps a pod from running, one line each.
 fn troubles(pod: &Pod) -> Vec<String> {
     let name = pod.metadata.name.as_deref().unwrap_or_default();
     let Some(status) = &pod.status else { return Vec::new() };
-    let unscheduled = status.conditions.iter().flatten().find(|c| c.type_ == "PodScheduled" && c.status == "False");
-    let mut lines: Vec<String> = unscheduled
+    let mut lines: Vec<String> = unscheduled(pod)
         .map(|condition| format!("pod {name}: {}", condition.message.as_deref().unwrap_or("cannot be scheduled")))
         .into_iter()
         .collect();

@@ -1,6 +1,7 @@
 //! Versions: which one runs, on which way, and what happens to wishes that cannot be fulfilled.
 
 use butler_api::steward::tenant_control_plane::{CgroupDriver, ControlPlaneState};
+use serde_json::{Value, json};
 use steward::tenant::{Step, plan};
 
 use super::world::{World, plain};
@@ -226,6 +227,30 @@ fn what_cannot_be_had_is_told_with_the_versions_that_may_be_chosen() {
     world.fail("kube-apiserver", "ErrImagePull");
     world.settle();
     assert!(remedy(&world).ends_with("; or choose another version, as none has answered yet"), "{}", remedy(&world));
+}
+
+#[test]
+fn whoever_asked_for_more_than_any_node_has_is_told_so() {
+    let less = "ask for less in spec.controlPlane.deployment.resources, or have nodes with more room added";
+    for (resources, owner, remedy) in [
+        (json!({"apiServer": {"requests": {"cpu": "4000"}}}), "User", less),
+        (Value::Null, "PlatformAdmin", "have nodes with more room added"),
+    ] {
+        let mut world = World::new(plain());
+        world.make_ready();
+        let resources = serde_json::from_value(resources).unwrap();
+        world.spec(|tenant| {
+            tenant.spec.control_plane.deployment.resources = resources;
+            tenant.spec.control_plane.deployment.replicas = 3;
+        });
+        world.settle();
+        world.find_no_room();
+        world.settle();
+        let told = world.observed.tenant.status.as_ref().unwrap().blockers[0].clone();
+        assert_eq!((told.reason.as_str(), told.owner.unwrap().as_str()), ("PodsUnschedulable", owner));
+        assert!(told.remedy.as_deref().unwrap().starts_with(remedy), "{:?}", told.remedy);
+        assert_eq!(world.told("Progressing").0, "RollingOut");
+    }
 }
 
 #[test]

@@ -318,6 +318,17 @@ impl World {
         self.observed.pods.push(Arc::new(serde_json::from_value(pod).unwrap()));
     }
 
+    /// Beside those that serve there is a pod of the newest template that no node takes.
+    pub(crate) fn find_no_room(&mut self) {
+        let told = json!([{"type": "PodScheduled", "status": "False", "message": "0/1 nodes: Insufficient cpu."}]);
+        let pod = json!({
+            "metadata": {"name": "demo-new"},
+            "spec": {"containers": [{"name": "kube-apiserver", "image": self.image()}]},
+            "status": {"conditions": told},
+        });
+        self.observed.pods.push(Arc::new(serde_json::from_value(pod).unwrap()));
+    }
+
     /// The API server of one pod of the newest template answers.
     pub(crate) fn answer(&mut self) {
         let pod = json!({

@@ -69,7 +69,11 @@ pub struct ControlPlane {
     pub service_type: Option<ServiceType>,
     /// More names and addresses its certificate is valid for.
     #[serde(rename = "certSANs", default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
+    #[schemars(
+        length(max = 64),
+        inner(length(min = 1, max = 253)),
+        extend("x-kubernetes-validations" = rules::each_host("controlPlane.certSANs")),
+    )]
     pub cert_sans: Vec<String>,
     /// Requests and limits of a hosted control plane's parts; the platform's when left out.
     pub resources: Option<ControlPlaneResources>,

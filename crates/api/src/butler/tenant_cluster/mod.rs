@@ -31,6 +31,7 @@ pub use self::{
     workers::{HealthCheck, Rollout, WorkerPool, Workers},
 };
 use crate::{
+    names::SYSTEM_NAMESPACE,
     rules,
     shared::{LocalRef, NameRef},
     string_enum::string_enum,
@@ -100,13 +101,10 @@ pub struct TenantClusterSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub worker_pools: Vec<WorkerPool>,
-    /// ProviderConfig of the infrastructure the machines come from. The team's or the platform's default when left out.
-    #[schemars(extend("x-kubernetes-validations" = rules::immutable(
-        "providerConfigRef", "machines cannot move between providers, make a new cluster there",
-    )))]
+    /// ProviderConfig of the infrastructure the machines come from. The team's or the platform's default when left out. It stays
+    /// what was decided (status.resolved).
     pub provider_config_ref: Option<NameRef>,
-    /// Team the cluster belongs to; the team of the namespace when left out.
-    #[schemars(extend("x-kubernetes-validations" = rules::immutable("teamRef", "make a new cluster in the other team")))]
+    /// Team the cluster belongs to; the team of the namespace when left out. It stays what was decided (status.resolved).
     pub team_ref: Option<LocalRef>,
     /// Networks of pods and Services, and addresses for load balancers.
     #[serde(default)]
@@ -130,7 +128,39 @@ pub struct TenantClusterSpec {
 
 /// Rules on the whole object.
 pub(crate) fn root_rules() -> rules::Rules {
-    rules::all([rules::dns_label_name("TenantCluster", MAX_NAME), rules::version_moves("spec.kubernetesVersion")])
+    let provider = "self.spec.providerConfigRef";
+    let is_provider = |other: &str| is_same_provider(provider, other);
+    rules::all([
+        rules::dns_label_name("TenantCluster", MAX_NAME),
+        rules::version_moves("spec.kubernetesVersion"),
+        rules::decided(
+            "spec.providerConfigRef",
+            "status.resolved.providerConfigRef",
+            [&is_provider("oldSelf.spec.providerConfigRef"), &is_provider("self.status.resolved.providerConfigRef")],
+            "status.resolved.providerConfigRef.name",
+            "machines cannot move between providers, make a new cluster there",
+        ),
+        rules::decided(
+            "spec.teamRef",
+            "status.resolved.team",
+            [
+                "self.spec.teamRef.name == oldSelf.spec.teamRef.name",
+                "self.spec.teamRef.name == self.status.resolved.team",
+            ],
+            "status.resolved.team",
+            "make a new cluster in the other team",
+        ),
+    ])
+}
+
+/// Whether two references lead to one ProviderConfig. Fields and constants only: the cost of comparing anything else has no bound.
+fn is_same_provider(a: &str, b: &str) -> String {
+    // The field is a word of CEL's own.
+    let (a_namespace, b_namespace) = (format!("{a}.__namespace__"), format!("{b}.__namespace__"));
+    format!(
+        "{a}.name == {b}.name && (has({a_namespace}) ? (has({b_namespace}) ? {a_namespace} == {b_namespace} : \
+         {a_namespace} == '{SYSTEM_NAMESPACE}') : (!has({b_namespace}) || {b_namespace} == '{SYSTEM_NAMESPACE}'))"
+    )
 }
 
 fn spec_rules() -> rules::Rules {
@@ -154,7 +184,6 @@ fn spec_rules() -> rules::Rules {
     };
     rules::all([
         rules::kept(&["kubernetesVersion"], "a cluster cannot fall back to a default version, set the one it runs"),
-        rules::kept(&["providerConfigRef", "teamRef"], "restore it, or make a new cluster"),
         rules::rule(
             format!("!({has_pool}) || !{has_range}"),
             "only one of addons.loadBalancer.addressPool and networking.loadBalancerPool can be given: remove one",
