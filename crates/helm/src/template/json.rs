@@ -40,6 +40,7 @@ fn from_within(value: &Value, walk: &Walk, depth: usize) -> Result<Json, String>
         Value::Str(text) => Json::String(text.to_string()),
         Value::Raw(bytes) => Json::String(String::from_utf8_lossy(bytes).into_owned()),
         Value::Bytes(bytes) => Json::String(encoded(bytes)),
+        list if list.is_nil_list() => Json::Null,
         Value::List(list) => {
             let items: Result<_, _> = list.items.iter().map(|item| from_within(item, walk, depth + 1)).collect();
             Json::Array(items?)

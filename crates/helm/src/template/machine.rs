@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use regex::{Regex, RegexBuilder};
 
 use super::error::Fault;
+use crate::re2;
 use crate::render::Surroundings;
 
 /// How many steps a rendering may take: far more than any real chart does, and seconds at most.
@@ -36,25 +37,11 @@ impl<'m> Machine<'m> {
         if let Some(known) = self.regexes.get(expression) {
             return known.clone();
         }
-        let compiled = RegexBuilder::new(expression).size_limit(MAX_REGEX).build();
-        let compiled = compiled.map_err(|error| regex_error(expression, &error));
+        let compiled = re2::translate(expression).and_then(|translated| {
+            let built = RegexBuilder::new(&translated.text).size_limit(MAX_REGEX).build();
+            built.map_err(|_| format!("error parsing regexp: expression too large: `{expression}`"))
+        });
         self.regexes.insert(expression.to_owned(), compiled.clone());
         compiled
     }
-}
-
-/// What is wrong with an expression, in Go's words where they are known.
-fn regex_error(expression: &str, error: &regex::Error) -> String {
-    let told = error.to_string();
-    let words = [
-        ("unclosed group", "missing closing )"),
-        ("unclosed character class", "missing closing ]"),
-        ("unopened group", "unexpected )"),
-        ("repetition operator missing expression", "missing argument to repetition operator"),
-        ("unrecognized escape sequence", "invalid escape sequence"),
-        ("invalid character class range", "invalid character class range"),
-    ];
-    let reason = words.iter().find(|(ours, _)| told.contains(ours)).map(|(_, theirs)| *theirs);
-    let reason = reason.map(str::to_owned).or_else(|| told.rsplit("error: ").next().map(str::to_owned));
-    format!("error parsing regexp: {}: `{expression}`", reason.unwrap_or_default())
 }

@@ -52,7 +52,7 @@ fn table(out: &mut String, path: &mut Vec<String>, value: &Value, depth: usize) 
     let entries = map.entries();
     let (direct, nested): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|(_, value)| !is_table(value) && !is_table_list(value));
-    for (name, value) in direct.iter().filter(|(_, value)| !matches!(value, Value::Nil)) {
+    for (name, value) in direct.iter().filter(|(_, value)| !matches!(value, Value::Nil) && !value.is_nil_list()) {
         out.push_str(&"  ".repeat(path.len()));
         out.push_str(&key(name));
         out.push_str(" = ");

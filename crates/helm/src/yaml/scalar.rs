@@ -78,6 +78,7 @@ impl Writer {
             Value::Str(text) => self.text(text, indent, false),
             Value::Raw(bytes) => self.text(&String::from_utf8_lossy(bytes), indent, false),
             Value::Bytes(bytes) => self.text(&json::encoded(bytes), indent, false),
+            list if list.is_nil_list() && self.dialect == Dialect::Plain => self.push("null"),
             Value::List(_) => self.push("[]"),
             Value::Map(_) | Value::Native(_) => self.push("{}"),
         }

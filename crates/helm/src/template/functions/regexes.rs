@@ -1,10 +1,11 @@
-//! Regular expressions: RE2's syntax, which Rust's `regex` shares with Go.
+//! Regular expressions, as `re2` has them.
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 use super::{Fault, Function, Outcome, f, int, text};
+use crate::re2;
 use crate::template::exec::Executor;
-use crate::template::value::Value;
+use crate::template::value::{Element, Value};
 
 pub(super) static FUNCTIONS: &[Function] = &[
     f("regexMatch", "ss", |e, a| Ok(Value::Bool(compile(e, &text(a, 0)).is_ok_and(|re| re.is_match(&text(a, 1)))))),
@@ -43,11 +44,18 @@ fn find(re: &Regex, a: &[Value]) -> Outcome {
 
 fn find_all(re: &Regex, a: &[Value]) -> Outcome {
     let limit = usize::try_from(int(a, 2)).unwrap_or(usize::MAX);
-    Ok(Value::texts(re.find_iter(&text(a, 1)).take(limit).map(|found| found.as_str()).collect::<Vec<_>>()))
+    let all: Vec<Value> = re.find_iter(&text(a, 1)).take(limit).map(|found| Value::text(found.as_str())).collect();
+    Ok(Value::list_or_nil(Element::Text, all))
 }
 
 fn replace(re: &Regex, a: &[Value]) -> Outcome {
-    Ok(Value::text(re.replace_all(&text(a, 1), text(a, 2).as_ref())))
+    let (with, names) = (text(a, 2), re2::translate(&text(a, 0))?.names);
+    let expanded = |found: &Captures<'_>| {
+        let mut out = String::new();
+        re2::expand(found, &names, &with, &mut out);
+        out
+    };
+    Ok(Value::text(re.replace_all(&text(a, 1), expanded)))
 }
 
 fn literal(re: &Regex, a: &[Value]) -> Outcome {
@@ -58,9 +66,9 @@ fn split(re: &Regex, a: &[Value]) -> Outcome {
     let whole = text(a, 1);
     let limit = usize::try_from(int(a, 2)).unwrap_or(usize::MAX);
     if limit == 0 {
-        return Ok(Value::texts(Vec::<String>::new()));
+        return Ok(Value::list_or_nil(Element::Text, Vec::new()));
     }
-    if whole.is_empty() && !re.as_str().is_empty() {
+    if whole.is_empty() && !text(a, 0).is_empty() {
         return Ok(Value::texts([""]));
     }
     let mut parts = Vec::new();
