@@ -32,10 +32,22 @@ impl DataDir {
             let absolute = std::path::absolute(path).with_context(|| format!("cannot resolve {}", path.display()))?;
             return Ok(Self(absolute));
         }
-        let Some(home) = std::env::home_dir().filter(|home| !home.as_os_str().is_empty()) else {
-            bail!("no home directory is known; say where to keep state with --data-dir");
-        };
-        Ok(Self(home.join(".butler").join("local")))
+        usual().map(Self).context("no home directory is known; say where to keep state with --data-dir")
+    }
+
+    /// The command that stops the Butler of this directory, and no other.
+    pub(crate) fn down(&self) -> String {
+        match usual().is_some_and(|usual| usual == self.0) {
+            true => "butler down".to_owned(),
+            false => format!("butler down --data-dir {}", quoted(&self.0)),
+        }
+    }
+
+    /// What somebody is told who would start a second one.
+    pub(crate) fn taken(&self, running: Option<&Running>) -> String {
+        let who = running.filter(|running| !running.is_starting()).map(|running| format!(" (process {})", running.pid));
+        let (who, down) = (who.unwrap_or_default(), self.down());
+        format!("Butler runs in {} already{who}; stop it with `{down}`, or choose another --data-dir", self.0.display())
     }
 
     /// Makes the directory and sees that only its owner may use it.
@@ -103,12 +115,7 @@ impl DataDir {
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
                 let _ = file.read_to_string(&mut text);
-                let who =
-                    Running::parse(&text).map(|running| format!(" (process {})", running.pid)).unwrap_or_default();
-                bail!(
-                    "Butler runs in {} already{who}; stop it with `butler down`, or choose another --data-dir",
-                    self.path().display()
-                )
+                bail!(self.taken(Running::parse(&text).as_ref()))
             }
             Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("cannot lock {}", path.display())),
         }
@@ -154,12 +161,30 @@ impl Hold {
 }
 
 impl Running {
+    /// Whether it has yet to say who it is.
+    pub(crate) fn is_starting(&self) -> bool {
+        self.pid == 0
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let mut words = text.trim_end().splitn(4, ' ');
         let pid = words.next()?.parse().ok()?;
         let (server, since) = (words.next()?.to_owned(), words.next()?.to_owned());
         Some(Self { pid, server, since, kubeconfig: words.next()?.into() })
     }
+}
+
+/// Where state is kept if nobody says otherwise.
+fn usual() -> Option<PathBuf> {
+    let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty())?;
+    Some(home.join(".butler").join("local"))
+}
+
+/// A path as a shell takes it.
+pub(crate) fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// Writes a file that only its owner may read, all of it or nothing.
@@ -194,11 +219,21 @@ mod tests {
         hold.describe(&running).unwrap();
         assert_eq!(data.running().unwrap(), Some(running));
         let refused = data.hold().err().unwrap().to_string();
-        assert!(refused.contains("process 42") && refused.contains("butler down"), "{refused}");
+        let down = format!("`butler down --data-dir {}`", dir.path().display());
+        assert!(refused.contains("process 42") && refused.contains(&down), "{refused}");
         drop(hold);
         assert_eq!(data.running().unwrap(), None);
         let _hold = data.hold().unwrap();
         assert_eq!(data.running().unwrap().map(|running| running.pid), Some(0), "it speaks for its predecessor");
+    }
+
+    #[test]
+    fn paths_are_written_as_a_shell_takes_them() {
+        for (path, expected) in
+            [("/a/b-1.x", "/a/b-1.x"), ("/a b", "'/a b'"), ("/it's", r"'/it'\''s'"), ("/$x", "'/$x'")]
+        {
+            assert_eq!(quoted(Path::new(path)), expected);
+        }
     }
 
     #[test]

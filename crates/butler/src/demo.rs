@@ -16,6 +16,7 @@ use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watch_object};
 use kube::{Api, Client, Config, ResourceExt};
 
+use crate::data_dir::quoted;
 use crate::tell;
 
 /// What is made.
@@ -43,9 +44,9 @@ pub(crate) async fn run(client: Client, kubeconfig: &Path) -> Result<()> {
     show_nodes(&client, &cluster?).await?;
     tell("Try next:");
     if let Some(folder) = folder_to_add(&std::env::current_exe()?, std::env::var_os("PATH")) {
-        tell(&format!("  export PATH={}:$PATH", folder.display()));
+        tell(&format!("  export PATH={}:$PATH", quoted(&folder)));
     }
-    tell(&format!("  export KUBECONFIG={}", kubeconfig.display()));
+    tell(&format!("  export KUBECONFIG={}", quoted(kubeconfig)));
     tell("  butlerctl cluster list");
     tell(&format!("  butlerctl addon list -c {CLUSTER}"));
     tell(&format!("  butlerctl cluster scale {CLUSTER} --workers 5 --wait"));
@@ -126,6 +127,7 @@ async fn show_nodes(client: &Client, cluster: &TenantCluster) -> Result<()> {
         let name = node.metadata.name.unwrap_or_default();
         tell(&format!("  {name}  {}  {version}", if is_ready { "Ready" } else { "NotReady" }));
     }
+    tell("Its API is real; its machines are simulated, and pods on them only seem to run.");
     Ok(())
 }
 

@@ -3,10 +3,10 @@
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use k8s_openapi::api::core::v1::Namespace;
 use kapi::{Api, Plane};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config, ResourceExt};
 use runtime::Metrics;
 use tokio::net::TcpListener;
@@ -79,7 +79,11 @@ pub(crate) async fn outside(data: &DataDir, path: &Path) -> Result<Management> {
         bail!("{} was begun without --kubeconfig; go on so, or choose another --data-dir", data.path().display());
     }
     let path = std::path::absolute(path)?;
-    let read = Kubeconfig::read_from(&path).with_context(|| format!("--kubeconfig: cannot read {}", path.display()))?;
+    let read = Kubeconfig::read_from(&path).map_err(|error| match error {
+        // What is wrong with it is told together with what is in it.
+        KubeconfigError::Parse(_) => anyhow!("--kubeconfig: {} is no kubeconfig", path.display()),
+        other => anyhow!(other).context(format!("--kubeconfig: cannot read {}", path.display())),
+    })?;
     let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
     let config = config.with_context(|| format!("--kubeconfig: {} leads nowhere", path.display()))?;
     let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();

@@ -43,18 +43,23 @@ impl StatusArgs {
     fn print(&self) -> anyhow::Result<bool> {
         let data = DataDir::of(&self.place)?;
         let running = data.running()?;
+        let known = running.as_ref().filter(|running| !running.is_starting());
         let mut out = std::io::stdout();
         match (self.output, &running) {
             (Output::Json, running) => {
                 let value = json!({
                     "running": running.is_some(),
+                    "starting": running.is_some() && known.is_none(),
                     "dataDir": data.path(),
-                    "kubeconfig": running.as_ref().map(|running| &running.kubeconfig),
-                    "server": running.as_ref().map(|running| &running.server),
-                    "pid": running.as_ref().map(|running| running.pid),
-                    "since": running.as_ref().map(|running| &running.since),
+                    "kubeconfig": known.map(|running| &running.kubeconfig),
+                    "server": known.map(|running| &running.server),
+                    "pid": known.map(|running| running.pid),
+                    "since": known.map(|running| &running.since),
                 });
                 writeln!(out, "{value:#}")?;
+            }
+            (Output::Text, Some(running)) if running.is_starting() => {
+                writeln!(out, "Butler is starting in {}.", data.path().display())?;
             }
             (Output::Text, Some(running)) => {
                 writeln!(out, "Butler runs: {} (process {}, since {})", running.server, running.pid, running.since)?;

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -18,17 +18,20 @@ use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use runtime::Metrics;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::addresses::{Addresses, Ground};
-use crate::data_dir::{DataDir, Running};
+use crate::data_dir::{DataDir, Running, quoted};
 use crate::management::{self, Management, Own};
 use crate::real::{self, Real};
 use crate::{Place, demo, install, machine, plane, snapshot, tell};
 
 /// How long a process that was killed may take to let go of what it held.
 const DYING: Duration = Duration::from_secs(1);
+
+/// What whoever stopped it is told.
+const DOWN: &str = "Butler is down.";
 
 /// How long a detached Butler may take to be ready; it takes a fraction of a second.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -94,7 +97,14 @@ impl Up {
             (None, path) => management::outside(data, path.as_deref().unwrap_or(Path::new(""))).await?,
         };
         let Management { client, server, kubeconfig, serving } = management;
-        let installed = install::crds(&client).await?;
+        let installed = tokio::select! {
+            biased;
+            () = stop_signal() => {
+                tell(DOWN);
+                return Ok(());
+            }
+            installed = install::crds(&client) => installed?,
+        };
         let real = match binaries {
             Some(binaries) => Some(Real::up(binaries, &addresses).await?),
             None => None,
@@ -119,7 +129,10 @@ impl Up {
         let pid = i32::try_from(std::process::id())?;
         hold.describe(&Running { pid, server: server.clone(), since, kubeconfig: kubeconfig.clone() })?;
         tell(&format!("Butler is up after {} ms: {server}", started.elapsed().as_millis()));
-        tell(&format!("  export KUBECONFIG={}", kubeconfig.display()));
+        tell(&format!("  export KUBECONFIG={}", quoted(&kubeconfig)));
+        if std::io::stderr().is_terminal() {
+            tell("It runs until Ctrl-C; go on in another terminal.");
+        }
         if !self.demo {
             tell_next_step(&client).await;
         }
@@ -141,16 +154,14 @@ impl Up {
         drop(machine);
         take_down(real).await?;
         served?;
-        tell("Butler is down.");
+        tell(DOWN);
         Ok(())
     }
 
     /// Starts this program again without a terminal and waits until it is ready.
     async fn start_detached(self, data: &DataDir) -> Result<()> {
         patiently(async || match data.running()? {
-            Some(Running { pid, .. }) => {
-                bail!("Butler runs in {} already (process {pid}); stop it with `butler down`", data.path().display())
-            }
+            Some(running) => bail!(data.taken(Some(&running))),
             None => Ok(()),
         })
         .await?;
@@ -180,11 +191,22 @@ impl Up {
             .process_group(0)
             .spawn()
             .context("cannot start in the background")?;
+        tokio::select! {
+            biased;
+            () = stop_signal() => abandon(data, child).await,
+            shown = self.follow_start(data, &mut child) => shown,
+        }
+    }
+
+    /// Waits until what was started in the background is ready, and shows what comes next.
+    async fn follow_start(&self, data: &DataDir, child: &mut Child) -> Result<()> {
+        let path = data.log();
         let deadline = Instant::now() + START_TIMEOUT;
         loop {
             if let Some(running) = data.running()?.filter(|running| i64::from(running.pid) == i64::from(child.id())) {
                 tell(&format!("Butler is up: {} (process {})", running.server, running.pid));
-                tell(&format!("  export KUBECONFIG={}", running.kubeconfig.display()));
+                tell(&format!("  export KUBECONFIG={}", quoted(&running.kubeconfig)));
+                tell(&format!("It goes on in the background; `{}` stops it.", data.down()));
                 let client = client_of(&running.kubeconfig);
                 if self.demo {
                     demo::run(client.await?, &running.kubeconfig).await?;
@@ -202,6 +224,18 @@ impl Up {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
+}
+
+/// Somebody does not want to wait: what is not up yet does not come up, and what is goes on.
+async fn abandon(data: &DataDir, mut child: Child) -> Result<()> {
+    if data.running()?.is_some_and(|running| !running.is_starting()) {
+        bail!("cut short: Butler goes on in the background; `{}` stops it", data.down());
+    }
+    if let Some(pid) = Pid::from_raw(i32::try_from(child.id())?) {
+        kill_process(pid, Signal::TERM).context("cannot stop what was started")?;
+    }
+    tokio::task::spawn_blocking(move || child.wait()).await??;
+    bail!("cut short: Butler was not started")
 }
 
 async fn client_of(kubeconfig: &Path) -> Result<Client> {

@@ -97,7 +97,8 @@ async fn one_butler_per_data_directory() {
     let pid = format!("process {}", butler.pid().as_raw_nonzero());
     let before = fs::read(data.join("kubeconfig")).unwrap();
     for arguments in [&["--api-port", "0"][..], &["--api-port", "0", "--detach"]] {
-        refused(&run(data, "up", arguments), &["runs in", "already", &pid, "`butler down`"]);
+        let down = format!("`butler down --data-dir {}`", data.display());
+        refused(&run(data, "up", arguments), &["runs in", "already", &pid, &down]);
     }
     assert_eq!(fs::read(data.join("kubeconfig")).unwrap(), before);
     client(data).await.apiserver_version().await.unwrap();
@@ -225,6 +226,34 @@ async fn a_restart_keeps_everything() {
         list.iter().map(ResourceExt::resource_version).collect::<Vec<_>>()
     };
     assert_eq!(versions(&after), versions(&before), "unchanged definitions were written again");
+}
+
+#[test]
+fn whoever_stops_a_start_is_not_told_of_a_failure() {
+    for (mode, wait) in [("", 0), ("", 60), ("", 150), ("", 300), ("--detach", 60), ("--detach", 300)] {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let _down = Down(&data);
+        let mut up = std::process::Command::new(env!("CARGO_BIN_EXE_butler"));
+        up.args(["up", "--api-port", "0", "--data-dir"]).arg(&data).args((!mode.is_empty()).then_some(mode));
+        let child = up.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        while !data.join("butler.lock").exists() {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        let starting = status(&data);
+        assert!(starting.1["pid"] != 0 && starting.1["server"] != "", "{starting:?}");
+        std::thread::sleep(std::time::Duration::from_millis(wait));
+        let pid = rustix::process::Pid::from_raw(child.id().try_into().unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let ended = child.wait_with_output().unwrap();
+        let said = said(&ended);
+        // Before it can say anything, the signal simply ends it.
+        let is_told = said.ends_with("Butler is down.") || said.contains("butler: cut short: Butler ");
+        assert!(is_told || (said.is_empty() && ended.status.code().is_none()), "{mode} {wait}: {said}");
+        if said.contains("was not started") {
+            assert_eq!(status(&data).0, Some(3));
+        }
+    }
 }
 
 #[tokio::test]

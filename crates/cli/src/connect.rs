@@ -123,7 +123,7 @@ pub(crate) async fn connect(signs: &Signs) -> Outcome<Connection> {
 
 /// A client of a tenant, out of the text of its kubeconfig.
 pub(crate) async fn connect_with(kubeconfig: &str) -> Outcome<Client> {
-    let broken = |error: KubeconfigError| Failure::failed(format!("the cluster's kubeconfig cannot be used: {error}"));
+    let broken = |error| Failure::failed(format!("the cluster's kubeconfig cannot be used: {}", fault(&error)));
     let kubeconfig = Kubeconfig::from_yaml(kubeconfig).map_err(broken)?;
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(broken)?;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
@@ -142,9 +142,20 @@ fn read(paths: &[PathBuf]) -> Outcome<Kubeconfig> {
     }
     let merged = there.into_iter().try_fold(Kubeconfig::default(), |merged, path| {
         let next = Kubeconfig::read_from(path).and_then(|next| merged.merge(next));
-        next.map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+        next.map_err(|error| Failure::usage(format!("{}: {}", path.display(), fault(&error))))
     })?;
     Ok(merged)
+}
+
+/// What is wrong with a kubeconfig, without a word of what is in it.
+fn fault(error: &KubeconfigError) -> String {
+    match error {
+        KubeconfigError::Parse(error) => {
+            let line = error.location().map(|place| format!("; see line {}", place.line()));
+            format!("it is no kubeconfig{}", line.unwrap_or_default())
+        }
+        other => other.to_string(),
+    }
 }
 
 fn namespace_of(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<String> {
@@ -160,6 +171,17 @@ fn names(paths: &[PathBuf]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_in_a_broken_kubeconfig_is_not_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("kubeconfig");
+        for text in ["users:\n- user:\n    token: S3CRET\n   client-key-data: S3CRET\n", "users: S3CRET\n"] {
+            std::fs::write(&path, text).unwrap();
+            let told = read(std::slice::from_ref(&path)).unwrap_err().to_string();
+            assert!(told.contains("it is no kubeconfig; see line ") && !told.contains("S3CRET"), "{told}");
+        }
+    }
 
     #[test]
     fn the_nearest_sign_counts() {

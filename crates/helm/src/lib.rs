@@ -23,8 +23,8 @@
 //! Where Helm 3 and Helm 4 differ, this is Helm 4. `tests/` compares every function and dozens of charts with both.
 //!
 //! This crate knows no Butler kind. Only [`source`] asks repositories, and writes to a disk, its cache; only [`release`] and
-//! [`action`] ask a cluster. Charts are hostile: nothing here panics, recursion and work are bounded, and a budget ends what
-//! would not end.
+//! [`action`] ask a cluster. Charts are hostile: nothing here panics, recursion, work and what functions make are bounded, and a
+//! budget ends what would not end.
 
 pub mod action;
 pub mod chart;

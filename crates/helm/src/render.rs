@@ -219,23 +219,37 @@ fn snippet(templates: &[context::Template<'_>], location: &str) -> String {
         let line: usize = rest.split(':').next()?.parse().ok()?;
         template.text.lines().nth(line.checked_sub(1)?)
     });
-    found.unwrap_or_default().to_owned()
+    readable(found.unwrap_or_default().to_owned())
+}
+
+/// More than this nobody reads, and a status has no place for. A thousand templates within each other take less.
+const MAX_TOLD: usize = 128 << 10;
+
+/// A text without its middle, if it is too long: what went wrong is at its end, where at its beginning.
+fn readable(text: String) -> String {
+    if text.len() <= MAX_TOLD {
+        return text;
+    }
+    let (before, after) = (text.floor_char_boundary(MAX_TOLD / 2), text.ceil_char_boundary(text.len() - MAX_TOLD / 2));
+    format!("{} … {}", text.get(..before).unwrap_or_default(), text.get(after..).unwrap_or_default())
 }
 
 fn unparsable(templates: &[context::Template<'_>], error: ParseError) -> RenderError {
     let snippet = snippet(templates, &error.location);
     // Helm tells what stands behind the last colon.
     let reason = error.message.rsplit(": ").next().unwrap_or_default().to_owned();
-    RenderError::Parse { location: error.location, reason, snippet }
+    RenderError::Parse { location: error.location, reason: readable(reason), snippet }
 }
 
 fn failed(templates: &[context::Template<'_>], fault: Fault) -> RenderError {
     match fault {
         Fault::Nested(error) => RenderError::Template {
-            message: error.told(),
+            message: readable(error.told()),
             snippet: snippet(templates, &error.location),
             location: error.location.clone(),
         },
-        other => RenderError::Template { message: other.flat(), location: String::new(), snippet: String::new() },
+        other => {
+            RenderError::Template { message: readable(other.flat()), location: String::new(), snippet: String::new() }
+        }
     }
 }

@@ -4,6 +4,13 @@ use butler_api::shared::{Blocker, Condition, ConditionStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+/// What one text of a status has at most, in bytes; more is refused by the API.
+const LONGEST: usize = 4096;
+/// How many facts a blocker has at most.
+const MOST_EVIDENCE: usize = 32;
+/// What stands where something was left out.
+const LEFT_OUT: &str = " […] ";
+
 /// What a planner says of one aspect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
@@ -51,7 +58,7 @@ pub fn conditions_since(
         status: verdict.status,
         observed_generation: generation,
         reason: Some(verdict.reason),
-        message: Some(verdict.message),
+        message: Some(bounded(verdict.message)),
     };
     verdicts.into_iter().map(condition).collect()
 }
@@ -62,7 +69,33 @@ pub fn blockers_since(before: &[Blocker], blockers: Vec<Blocker>, now: Timestamp
         let known = before.iter().find(|known| known.reason == blocker.reason);
         known.and_then(|known| known.since.clone()).or_else(|| Some(to_the_second(now)))
     };
-    blockers.into_iter().map(|blocker| Blocker { since: since(&blocker), ..blocker }).collect()
+    let dated = |blocker: Blocker| Blocker {
+        since: since(&blocker),
+        message: bounded(blocker.message),
+        evidence: most_of(blocker.evidence),
+        remedy: blocker.remedy.map(bounded),
+        ..blocker
+    };
+    blockers.into_iter().map(dated).collect()
+}
+
+/// A text that fits: its beginning, and its end, where the cause mostly stands.
+pub fn bounded(text: String) -> String {
+    if text.len() <= LONGEST {
+        return text;
+    }
+    let end = LONGEST / 4;
+    let head = text.floor_char_boundary(LONGEST - end - LEFT_OUT.len());
+    let tail = text.ceil_char_boundary(text.len() - end);
+    format!("{}{LEFT_OUT}{}", &text[..head], &text[tail..])
+}
+
+fn most_of(evidence: Vec<String>) -> Vec<String> {
+    if evidence.len() <= MOST_EVIDENCE {
+        return evidence.into_iter().map(bounded).collect();
+    }
+    let more = format!("and {} more", evidence.len() - (MOST_EVIDENCE - 1));
+    evidence.into_iter().take(MOST_EVIDENCE - 1).map(bounded).chain([more]).collect()
 }
 
 fn to_the_second(now: Timestamp) -> Time {
@@ -83,5 +116,29 @@ mod tests {
         assert_eq!(times, [10, 10, 30]);
         assert_eq!(same[0].reason.as_deref(), Some("Slow"));
         assert_eq!(same[0].observed_generation, Some(2));
+    }
+
+    #[test]
+    fn what_is_told_fits_into_a_status() {
+        let long = format!("begun {}ends", "ä".repeat(5000));
+        let blocker = |message: &str, evidence: usize| Blocker {
+            reason: "R".into(),
+            message: message.into(),
+            evidence: (0..evidence).map(|number| number.to_string()).collect(),
+            owner: None,
+            remedy: Some(message.into()),
+            since: None,
+        };
+        let at = Timestamp::from_second(1).unwrap();
+        let told = blockers_since(&[], vec![blocker(&long, 40), blocker("short", 32)], at);
+        for text in [&told[0].message, told[0].remedy.as_ref().unwrap()] {
+            assert!(text.len() <= LONGEST && text.starts_with("begun ä") && text.ends_with("äends"), "{text}");
+        }
+        assert_eq!((told[0].evidence.len(), told[0].evidence[31].as_str()), (32, "and 9 more"));
+        assert_eq!((told[1].evidence.len(), told[1].message.as_str()), (32, "short"));
+        // What was cut is not cut again: a status at rest stays as it is.
+        assert_eq!(blockers_since(&told, told.clone(), at), told);
+        let told = conditions_since(&[], vec![Verdict::fails("Ready", "R", long)], None, at);
+        assert!(told[0].message.as_ref().unwrap().len() <= LONGEST);
     }
 }

@@ -30,7 +30,7 @@ mod watched;
 mod ways;
 
 pub use apply::{APPLIED, Applier, changed, fingerprint};
-pub use conditions::{Verdict, blockers_since, conditions_since};
+pub use conditions::{Verdict, blockers_since, bounded, conditions_since};
 pub use controller::{Next, Reconcile, run};
 pub use failure::{Failure, Retry};
 pub use finalizer::{add_finalizer, remove_finalizer};

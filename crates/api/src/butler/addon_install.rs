@@ -186,6 +186,8 @@ pub struct AddonInstallStatus {
     pub observed_generation: Option<i64>,
     /// Version that is installed.
     pub installed_version: Option<String>,
+    /// Revision of the Helm release that is installed: an upgrade that does not come to run goes back to it.
+    pub installed_revision: Option<i32>,
     /// Version that was last tried.
     pub last_attempted_version: Option<String>,
     /// Digest of the values that were last applied.

@@ -2,6 +2,7 @@
 
 mod follow;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use butler_api::butler::tenant_cluster::{ClusterPhase, ManagementMode};
 use butler_api::butler::{AddonDefinition, ButlerConfig, Team, TenantCluster};
 use butler_api::names::{BUTLER_CONFIG, annotations, conditions};
 use butler_api::shared::{BlockerOwner, ConditionStatus};
+use futures::FutureExt as _;
 use helm::source::{Limits, Mirror, Sources};
 use k8s_openapi::api::core::v1::Secret;
 use kernel::quantity::Quantity;
@@ -249,18 +251,17 @@ impl<K: Addon> Shared<K> {
             status.conditions.iter().any(|known| known.type_ == type_ && known.status == ConditionStatus::True)
         };
         let mode = cluster.spec.management_policy.as_ref().map(|policy| policy.mode);
-        let hands_off = match mode {
-            _ if cluster.spec.paused == Some(true) => Some((
-                format!("{title} is paused: nothing is changed on it"),
-                format!("`butlerctl cluster resume {title}` lets it go on"),
-            )),
-            Some(mode @ (ManagementMode::Observe | ManagementMode::GitOps)) => Some((
-                format!("spec.managementPolicy.mode of {title} is {mode}: Butler only looks"),
-                format!("set spec.managementPolicy.mode of TenantCluster {title} to Active to have Butler install it"),
-            )),
-            _ => None,
-        };
-        let hands_off = hands_off.map(|(message, remedy)| blocker(PAUSED, message, BlockerOwner::User, remedy));
+        let paused = cluster.spec.paused == Some(true);
+        let paused = paused.then(|| {
+            let remedy = format!("`butlerctl cluster resume {title}` lets it go on");
+            blocker(PAUSED, format!("{title} is paused: nothing is changed on it"), BlockerOwner::User, remedy)
+        });
+        let only_looks = mode.filter(|mode| matches!(mode, ManagementMode::Observe | ManagementMode::GitOps));
+        let hands_off = only_looks.map(|mode| {
+            let message = format!("spec.managementPolicy.mode of {title} is {mode}: Butler only looks");
+            let field = format!("spec.managementPolicy.mode of TenantCluster {title}");
+            blocker(PAUSED, message, BlockerOwner::User, format!("set {field} to Active to have Butler install it"))
+        });
         let version = status.observed_state.as_ref().and_then(|state| state.kubernetes_version.clone());
         // Versions are told of what has answered.
         let is_void = version.is_none() && status.ready_since.is_none();
@@ -278,6 +279,7 @@ impl<K: Addon> Shared<K> {
             workers: status.worker_nodes_ready.zip(status.worker_nodes_desired),
             is_leaving,
             is_abandoned: cluster.annotations().contains_key(names::ABANDON_CONTENTS),
+            paused,
             hands_off,
             denied: self.denied(&cluster, addon),
             kubernetes: version.and_then(|version| version.parse().ok()),
@@ -350,7 +352,8 @@ impl<K: Addon> Shared<K> {
                 let digest = wanted.digest(observed.retry.as_deref());
                 let limit = wanted.patience + MARGIN;
                 let running = Running::TakeBack(digest.clone(), why.clone());
-                self.spawn(&work.clone(), running, limit, own.take_back(work, object, *wanted, why, digest));
+                let told = Told { status: observed.before.clone(), digest };
+                self.spawn(&work.clone(), running, limit, own.take_back(work, object, *wanted, why, told));
             }
             Some(Step::Uninstall(there)) => {
                 self.spawn(&work.clone(), Running::Uninstall, UNINSTALL, async move {
@@ -381,10 +384,11 @@ impl<K: Addon> Shared<K> {
         let task = tokio::spawn(async move {
             let _ = begun.await;
             if let Some(_turn) = own.turns.wait(&current.key.namespace).await
-                && tokio::time::timeout(limit, doing).await.is_err()
+                && let Err(fault) = ended(limit, doing).await
             {
-                tracing::warn!(key = %current.key, "work on an addon took too long and was given up");
-                let (fault, now) = (work::given_up(limit), now(&own.clock));
+                let told = &fault.obstacle.blocker.message;
+                tracing::warn!(key = %current.key, fault = %told, "work on an addon came to nothing");
+                let now = now(&own.clock);
                 match what {
                     Running::Ensure(digest) | Running::TakeBack(digest, _) => {
                         own.memory.failed(&current, None, Some(digest), fault, None, now)
@@ -437,12 +441,13 @@ impl<K: Addon> Shared<K> {
         }
     }
 
-    async fn take_back(self: Arc<Self>, work: Work, object: Arc<K>, wanted: Wanted, why: String, digest: String) {
+    async fn take_back(self: Arc<Self>, work: Work, object: Arc<K>, wanted: Wanted, why: String, told: Told) {
+        let (digest, ran) = (told.digest, told.status.installed_revision);
         let target = match self.target(&object).await {
             Ok(target) => target,
             Err(fault) => return self.memory.failed(&work, None, Some(digest), fault, None, now(&self.clock)),
         };
-        let (there, fault) = match work::take_back(&target, &wanted, &label(&work.key.name), &why).await {
+        let (there, fault) = match work::take_back(&target, &wanted, &label(&work.key.name), ran, &why).await {
             Ok((done, fault)) => (Some(done), fault),
             Err(fault) => (work::present(&target, &wanted.placement).await.ok().flatten(), fault),
         };
@@ -456,7 +461,7 @@ impl<K: Addon> Shared<K> {
         let Some((target, followed)) = self.memory.look_at_pods(key, now) else { return };
         let (own, key) = (Arc::clone(self), key.clone());
         tokio::spawn(async move {
-            if tokio::time::timeout(PODS_WITHIN, target.eyes.look_at_pods(&followed, now)).await.is_ok() {
+            if tokio::time::timeout(PODS_WITHIN, target.eyes.look_closer(&followed, now)).await.is_ok() {
                 own.queue.add(key);
             }
         });
@@ -520,6 +525,18 @@ impl<K: Addon> Shared<K> {
     }
 }
 
+/// Does a piece of work that must end: what takes too long is given up, and a panic is no reason to be silent.
+async fn ended(limit: Duration, doing: impl Future<Output = ()>) -> Result<(), Fault> {
+    let done = tokio::time::timeout(limit, AssertUnwindSafe(doing).catch_unwind()).await;
+    done.map_err(|_| work::given_up(limit))?.map_err(|panic| {
+        let words = panic.downcast_ref::<&str>().copied();
+        let words = words.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic");
+        let remedy = "wait: it is tried again; if it stays, report it with the log of Butler";
+        let blocker = blocker("WorkBroken", format!("Butler made a mistake: {words}"), BlockerOwner::Butler, remedy);
+        Fault { obstacle: Box::new(blocker.into()), is_final: false }
+    })
+}
+
 /// What stands for the management cluster among clusters.
 fn management() -> Key {
     Key::cluster("")
@@ -535,4 +552,25 @@ fn is_clusters_own<K: Addon>(addon: &K) -> bool {
     let is_cluster = |kind: &str| kind == TenantCluster::kind(&());
     let owned = addon.owner_references().iter().any(|owner| owner.controller == Some(true) && is_cluster(&owner.kind));
     owned || !K::is_tenants()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_panics_or_hangs_ends_with_a_fault_that_is_tried_again() {
+        let limit = Duration::from_secs(60);
+        let told = |ended: Result<(), Fault>| {
+            ended.map_err(|fault| {
+                (fault.obstacle.blocker.reason.clone(), fault.obstacle.blocker.message, fault.is_final)
+            })
+        };
+        let fault = |reason: &str, message: &str| Err((reason.to_owned(), message.to_owned(), false));
+        assert_eq!(told(ended(limit, async {}).await), Ok(()));
+        let panicked = ended(limit, async { panic!("no order of {}", "keys") }).await;
+        assert_eq!(told(panicked), fault("WorkBroken", "Butler made a mistake: no order of keys"));
+        let given_up = "nothing came of it within 0 seconds, so it was given up";
+        assert_eq!(told(ended(Duration::ZERO, std::future::pending()).await), fault("ClusterUnreachable", given_up));
+    }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use helm::action::MANAGER;
@@ -15,6 +15,7 @@ use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::api::ListParams;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, PartialObjectMeta};
 use kube::discovery::{Scope, oneshot};
+use kube::error::DiscoveryError;
 use kube::{Api, Client, Resource, ResourceExt};
 use parking_lot::Mutex;
 use runtime::{Key, Watched, Watches};
@@ -95,16 +96,26 @@ enum Seeing {
 pub(crate) struct Followed {
     release: Placement,
     placed: Vec<Placed>,
-    /// The generations that were applied, by uid: a watch may not have come so far yet.
-    applied: BTreeMap<String, i64>,
+    applied: Mutex<Applied>,
     /// What keeps the pods of workloads that are not ready.
     causes: Mutex<Causes>,
 }
 
-/// Where an object of an addon is, and who looks at it.
+/// An object of an addon.
 struct Placed {
-    eye: Arc<Eye>,
+    type_: Type,
+    /// Where it is if its kind is in namespaces.
     key: Key,
+    /// Where it is, and who looks at it; nobody while the cluster knows no such kind.
+    seen: OnceLock<(Arc<Eye>, Key)>,
+}
+
+impl Placed {
+    fn seen_by(&self, eye: Arc<Eye>) {
+        let key = if eye.is_namespaced { self.key.clone() } else { Key::cluster(&self.key.name) };
+        // Somebody else may have come first.
+        let _ = self.seen.set((eye, key));
+    }
 }
 
 impl Eyes {
@@ -136,18 +147,17 @@ impl Eyes {
         let mut placed = Vec::with_capacity(objects.len());
         for object in objects {
             let types = object.types.clone().unwrap_or_default();
-            let type_ = (types.api_version, types.kind);
-            let eye = self.eye(&type_).await?;
             let own = object.namespace().unwrap_or_else(|| release.namespace.clone());
-            let key = Key::new(if eye.is_namespaced { own } else { String::new() }, object.name_any());
-            placed.push(Placed { eye, key });
+            let key = Key::new(own, object.name_any());
+            let one = Placed { type_: (types.api_version, types.kind), key, seen: OnceLock::new() };
+            if let Some(eye) = self.eye(&one.type_).await? {
+                one.seen_by(eye);
+            }
+            placed.push(one);
         }
         let synced = async {
-            for Placed { eye, .. } in &placed {
-                match &eye.seeing {
-                    Seeing::Whole(watched) => watched.synced().await,
-                    Seeing::Metadata(watched) => watched.synced().await,
-                }
+            for (eye, _) in placed.iter().filter_map(|one| one.seen.get()) {
+                eye.synced().await;
             }
             let mut told = self.told.subscribe();
             let is_known =
@@ -156,7 +166,7 @@ impl Eyes {
         };
         // Whatever is not known in time is not seen yet, and told once it is.
         let _ = tokio::time::timeout(KNOWN_WITHIN, synced).await;
-        Ok(Followed { release, placed, applied, causes: Mutex::default() })
+        Ok(Followed { release, placed, applied: Mutex::new(Applied(applied)), causes: Mutex::default() })
     }
 
     /// The newest revision of a release.
@@ -180,7 +190,12 @@ impl Eyes {
         let mut state = DefaultHasher::new();
         let (mut stuck, mut unhealthy) = (Vec::new(), Vec::new());
         let mut causes = followed.causes.lock();
-        for (index, Placed { eye, key }) in followed.placed.iter().enumerate() {
+        for (index, placed) in followed.placed.iter().enumerate() {
+            let Some((eye, key)) = placed.seen.get() else {
+                None::<Mark>.hash(&mut state);
+                unhealthy.push(format!("{} {} {}", placed.type_.1, place(&placed.key), Trouble::Missing));
+                continue;
+            };
             if !eye.is_synced() {
                 return Sight::None;
             }
@@ -208,11 +223,18 @@ impl Eyes {
         Sight::Seen { state: state.finish(), unhealthy, release: self.newest(&followed.release) }
     }
 
-    /// Looks at the pods of workloads that do not run, for what these do not say of themselves. What cannot be read is not
-    /// known.
-    pub(crate) async fn look_at_pods(&self, followed: &Followed, now: Timestamp) {
+    /// Looks at what no watch tells of: kinds that have come since, and pods of workloads that do not run, for what these do
+    /// not say of themselves. What cannot be read is not known.
+    pub(crate) async fn look_closer(&self, followed: &Followed, now: Timestamp) {
+        for placed in followed.placed.iter().filter(|placed| placed.seen.get().is_none()) {
+            if let Ok(Some(eye)) = self.eye(&placed.type_).await {
+                eye.synced().await;
+                placed.seen_by(eye);
+            }
+        }
         let mut causes = Causes::default();
-        for (index, Placed { eye, key }) in followed.placed.iter().enumerate() {
+        for (index, placed) in followed.placed.iter().enumerate() {
+            let Some((eye, key)) = placed.seen.get() else { continue };
             let Seeing::Whole(watched) = &eye.seeing else { continue };
             let is_unready =
                 |object: &Arc<DynamicObject>| matches!(followed.trouble(eye, Some(object)), Some(Trouble::Unready(_)));
@@ -227,22 +249,27 @@ impl Eyes {
         *followed.causes.lock() = causes;
     }
 
-    async fn eye(&self, type_: &Type) -> Result<Arc<Eye>, kube::Error> {
+    /// Who looks at a kind, if the cluster knows it.
+    async fn eye(&self, type_: &Type) -> Result<Option<Arc<Eye>>, kube::Error> {
         if let Some(eye) = self.kinds.lock().get(type_).and_then(Weak::upgrade) {
-            return Ok(eye);
+            return Ok(Some(eye));
         }
         let (group, version) = type_.0.rsplit_once('/').unwrap_or(("", &type_.0));
         let kind = GroupVersionKind::gvk(group, version, &type_.1);
-        let (resource, capabilities) = oneshot::pinned_kind(&self.client, &kind).await?;
+        let (resource, capabilities) = match oneshot::pinned_kind(&self.client, &kind).await {
+            Err(kube::Error::Discovery(DiscoveryError::MissingKind(_))) => return Ok(None),
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
+            found => found?,
+        };
         let mut kinds = self.kinds.lock();
         // Somebody else may have come first.
         if let Some(eye) = kinds.get(type_).and_then(Weak::upgrade) {
-            return Ok(eye);
+            return Ok(Some(eye));
         }
         let eye = Arc::new(self.open(&resource, capabilities.scope == Scope::Namespaced));
         kinds.retain(|_, eye| eye.strong_count() > 0);
         kinds.insert(type_.clone(), Arc::downgrade(&eye));
-        Ok(eye)
+        Ok(Some(eye))
     }
 
     fn open(&self, kind: &ApiResource, is_namespaced: bool) -> Eye {
@@ -276,17 +303,40 @@ impl Followed {
     fn trouble(&self, eye: &Eye, object: Option<&DynamicObject>) -> Option<Trouble> {
         let meta = object.map(|object| &object.metadata);
         let seen = meta.and_then(|meta| Some((meta.uid.as_ref()?, meta.generation?)));
-        // What was there before the last change says nothing of what was made of it.
-        match seen.and_then(|(uid, seen)| Some((*self.applied.get(uid)?, seen))) {
-            Some((applied, seen)) if seen < applied => {
+        match seen.and_then(|(uid, seen)| Some((self.applied.lock().awaited(uid, seen)?, seen))) {
+            Some((applied, seen)) => {
                 Some(Trouble::Unready(format!("generation {applied} is not seen yet, only {seen}")))
             }
-            _ => eye.trouble(object),
+            None => eye.trouble(object),
         }
     }
 }
 
+/// The generations that were applied and not seen yet, by uid: a watch may not have come so far, and what was there before
+/// says nothing of what was made of it.
+struct Applied(BTreeMap<String, i64>);
+
+impl Applied {
+    /// The generation that is still to be seen. One that was seen is forgotten: generations go back when a cluster is
+    /// restored from a backup.
+    fn awaited(&mut self, uid: &str, seen: i64) -> Option<i64> {
+        let applied = *self.0.get(uid)?;
+        if seen < applied {
+            return Some(applied);
+        }
+        self.0.remove(uid);
+        None
+    }
+}
+
 impl Eye {
+    async fn synced(&self) {
+        match &self.seeing {
+            Seeing::Whole(watched) => watched.synced().await,
+            Seeing::Metadata(watched) => watched.synced().await,
+        }
+    }
+
     fn is_synced(&self) -> bool {
         match &self.seeing {
             Seeing::Whole(watched) => watched.is_synced(),
@@ -343,10 +393,13 @@ fn place(key: &Key) -> String {
 mod tests {
     use k8s_openapi::api::apps::v1::Deployment;
     use k8s_openapi::api::core::v1::ServiceAccount;
-    use kapi::{Options, Peer, Plane, User};
+    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+    use kapi::{Controllers, Options, Peer, Plane, User};
     use kapi_store::Store;
     use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
     use kube::core::NamespaceResourceScope;
+    use kube::runtime::conditions::is_crd_established;
+    use kube::runtime::wait::await_condition;
     use serde::Serialize;
     use serde::de::DeserializeOwned;
     use serde_json::{Value, json};
@@ -439,17 +492,62 @@ mod tests {
         let crashes = "Deployment default/d is not ready: container c of pod p ends again and again with exit code 3";
         rolled_out(2, 1).await;
         until(&[short]).await;
-        eyes.look_at_pods(&followed, Timestamp::now()).await;
+        eyes.look_closer(&followed, Timestamp::now()).await;
         until(&[crashes]).await;
         rolled_out(2, 2).await;
         until(&[]).await;
         // What kept the pods once is not told of today until somebody has looked.
         rolled_out(2, 1).await;
         until(&[short]).await;
-        eyes.look_at_pods(&followed, Timestamp::now()).await;
+        eyes.look_closer(&followed, Timestamp::now()).await;
         until(&[crashes]).await;
         made.0.delete("d", &DeleteParams::default()).await.unwrap();
         until(&["Deployment default/d is missing"]).await;
+    }
+
+    #[test]
+    fn a_generation_that_was_seen_is_not_waited_for_again() {
+        let mut applied = Applied(BTreeMap::from([("a".to_owned(), 3)]));
+        for (uid, seen, expected) in
+            [("b", 1, None), ("a", 2, Some(3)), ("a", 2, Some(3)), ("a", 3, None), ("a", 1, None)]
+        {
+            assert_eq!(applied.awaited(uid, seen), expected, "{uid} {seen}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_kind_that_is_not_there_is_found_once_it_is() {
+        let (plane, eyes) = eyes(Arc::new(|_: &Changed<'_>| {})).await;
+        // Definitions are accepted by one of them.
+        plane.run_controllers(Controllers::none());
+        let bell: DynamicObject = serde_json::from_value(json!({
+            "apiVersion": "example.com/v1", "kind": "Bell", "metadata": {"name": "x", "labels": {names::ADDON: "x"}},
+        }))
+        .unwrap();
+        make::<Secret>(&eyes, record(1)).await;
+        let nowhere = [bell.clone()];
+        let followed = eyes.follow(&nowhere, place(), (1, Status::Deployed), BTreeMap::new()).await.unwrap();
+        let unhealthy = || match eyes.sight(&followed) {
+            Sight::Seen { unhealthy, .. } => unhealthy,
+            Sight::None => panic!("nothing is seen"),
+        };
+        eyes.look_closer(&followed, Timestamp::now()).await;
+        assert_eq!(unhealthy(), ["Bell default/x is missing"]);
+        let schema = json!({"openAPIV3Schema": {"type": "object"}});
+        let definition = json!({"metadata": {"name": "bells.example.com"}, "spec": {
+            "group": "example.com", "scope": "Cluster", "names": {"kind": "Bell", "plural": "bells"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+        }});
+        let definitions: Api<CustomResourceDefinition> = Api::all(eyes.client.clone());
+        let definition = serde_json::from_value(definition).unwrap();
+        definitions.create(&PostParams::default(), &definition).await.unwrap();
+        let served = await_condition(definitions, "bells.example.com", is_crd_established());
+        served.await.unwrap();
+        let bells = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("example.com", "v1", "Bell"), "bells");
+        let bells: Api<DynamicObject> = Api::all_with(eyes.client.clone(), &bells);
+        bells.create(&PostParams::default(), &bell).await.unwrap();
+        eyes.look_closer(&followed, Timestamp::now()).await;
+        assert!(unhealthy().is_empty());
     }
 
     #[tokio::test]

@@ -78,7 +78,9 @@ pub struct Ground {
     pub is_leaving: bool,
     /// Whether it is let go although nobody can say what is in it.
     pub is_abandoned: bool,
-    /// Why nothing is to be changed on it.
+    /// Why nothing happens on it, not even while it goes.
+    pub paused: Option<Blocker>,
+    /// Why nothing is to be changed on it as long as it lives.
     pub hands_off: Option<Blocker>,
     /// Why this addon may not be on it.
     pub denied: Option<String>,

@@ -360,6 +360,11 @@ fn leaving(observed: &Observed) -> Plan {
         plan.blockers.push(platform(observed));
         return plan;
     }
+    // A deletion that is paused stands still, whatever is left to do.
+    if let Some(paused) = observed.ground.paused.as_ref().filter(|_| observed.ground.is_leaving) {
+        plan.blockers.push(paused.clone());
+        return plan;
+    }
     let is_let_go = observed.ground.is_void || observed.ground.is_abandoned;
     let is_lost = !observed.ground.exists || (observed.ground.is_leaving && is_let_go);
     // Whatever was begun is written down before: its definition may be gone or say something else by now.

@@ -121,10 +121,7 @@ fn an_addon_begins_when_everything_is_there() {
             },
             "Installing ensure",
         ),
-        (
-            |o| o.ground.hands_off = Some(blocker("Paused", "paused", BlockerOwner::User, "resume it")),
-            "Pending nothing Paused",
-        ),
+        (|o| o.ground.hands_off = Some(hands_off()), "Pending nothing Paused"),
         (|o| (o.ground.has_nodes, o.ground.workers) = (false, Some((0, 0))), "Pending nothing NoWorkers"),
         (|o| o.ask.paused = true, "Pending nothing Paused"),
         (|o| o.ground.denied = Some("no".into()), "Pending nothing AddonDenied"),
@@ -327,6 +324,8 @@ fn drift_is_looked_for_when_something_changed_and_not_too_often() {
     for (policy, compared, mending, expected) in [
         (DriftPolicy::Repair, None, never.clone(), "Installed repair"),
         (DriftPolicy::Repair, compared(7, &[]), never.clone(), "Installed nothing"),
+        // What was only told of before is put right.
+        (DriftPolicy::Repair, compared(7, &["Service x"]), never.clone(), "Installed repair"),
         (DriftPolicy::Repair, compared(6, &[]), mended(1, 999), "Installed repair"),
         (DriftPolicy::Repair, compared(6, &[]), mended(2, 999), "Installed nothing"),
         // Somebody fights for it.
@@ -577,6 +576,10 @@ fn a_removal_that_failed_is_tried_again() {
     }
 }
 
+fn hands_off() -> Blocker {
+    blocker("Paused", "paused", BlockerOwner::User, "resume it")
+}
+
 #[test]
 fn an_addon_goes_in_its_turn() {
     let there = json!({"phase": "Installed", "helmRelease": {"name": "l", "namespace": "l"}});
@@ -614,6 +617,26 @@ fn an_addon_goes_in_its_turn() {
             |o| (o.ground.answers, o.ground.is_leaving, o.ground.is_void) = (false, true, true),
             "Uninstalling release",
         ),
+        // What is paused with its cluster stands still, whoever goes; only what the cluster lets Butler do ends with it.
+        (&there, |o| o.ground.paused = Some(hands_off()), "Uninstalling nothing Paused"),
+        (&there, |o| o.ground.hands_off = Some(hands_off()), "Uninstalling nothing Paused"),
+        (&there, |o| o.ask.paused = true, "Uninstalling nothing Paused"),
+        (&there, |o| (o.ground.is_leaving, o.ground.paused) = (true, Some(hands_off())), "Uninstalling nothing Paused"),
+        (
+            &there,
+            |o| {
+                (o.ground.is_leaving, o.ground.paused) = (true, Some(hands_off()));
+                o.progress.running = Some(Running::Uninstall);
+            },
+            "Uninstalling nothing Paused",
+        ),
+        (
+            &there,
+            |o| (o.ground.is_leaving, o.ground.is_void, o.ground.paused) = (true, true, Some(hands_off())),
+            "Uninstalling nothing Paused",
+        ),
+        (&there, |o| (o.ground.is_leaving, o.ground.hands_off) = (true, Some(hands_off())), "Uninstalling uninstall"),
+        (&there, |o| (o.ground.is_leaving, o.ask.paused) = (true, true), "Uninstalling uninstall"),
         // Nobody waits for a dead cluster for ever.
         (
             &there,

@@ -13,6 +13,8 @@ use super::eyes::Mark;
 
 /// A container that has run for so long is started again without delay: to the kubelet too it has stopped crashing.
 const CALM: Duration = Duration::from_secs(600);
+/// One that is ready is believed sooner. Without a probe it is ready also while it is about to crash.
+const CALM_IF_READY: Duration = Duration::from_secs(60);
 
 /// What keeps the pods of workloads, by the place of these among the objects of their addon, and what of the workload that
 /// was seen with.
@@ -52,11 +54,14 @@ enum Rank {
     Unschedulable,
     Crash,
     Image,
+    /// It ended before, and is ready for the moment.
+    Ready,
 }
 
 fn trouble(pod: &Pod, now: Timestamp) -> Option<(Rank, String)> {
     let (name, status) = (pod.name_any(), pod.status.as_ref()?);
-    if status.phase.as_deref() == Some("Succeeded") {
+    // Those that have ended for good stay where they are; what runs in their place is another pod.
+    if matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")) {
         return None;
     }
     let is_unscheduled = status.conditions.iter().flatten().find(|known| {
@@ -88,7 +93,9 @@ fn of_container(pod: &str, status: &ContainerStatus, now: Timestamp) -> Option<(
     };
     let Some(waiting) = &state.waiting else {
         // One that starts for the second time may have been restarted with its node.
-        return (status.restart_count > 1 && ended.is_some() && !is_over(status, now)).then(ends);
+        let rank = if state.running.is_some() && status.ready { Rank::Ready } else { Rank::Crash };
+        let is_told = status.restart_count > 1 && ended.is_some() && !is_over(status, now);
+        return is_told.then(|| (rank, ends().1));
     };
     match waiting.reason.as_deref()? {
         "CrashLoopBackOff" => Some(ends()),
@@ -109,7 +116,8 @@ fn of_container(pod: &str, status: &ContainerStatus, now: Timestamp) -> Option<(
 /// Whether a container that ended before does so no more: it did what it was for, or has run for long.
 fn is_over(status: &ContainerStatus, now: Timestamp) -> bool {
     let Some(running) = status.state.as_ref().and_then(|state| state.running.as_ref()) else { return status.ready };
-    running.started_at.as_ref().is_some_and(|started| now.duration_since(started.0).unsigned_abs() >= CALM)
+    let calm = if status.ready { CALM_IF_READY } else { CALM };
+    running.started_at.as_ref().is_some_and(|started| now.duration_since(started.0).unsigned_abs() >= calm)
 }
 
 #[cfg(test)]
@@ -139,6 +147,11 @@ mod tests {
         let image = pod("image", container(waits("ImagePullBackOff"), json!({})));
         let misnamed = pod("misnamed", container(waits("InvalidImageName"), json!({})));
         let crash = pod("crash", container(waits("CrashLoopBackOff"), json!({"terminated": {"exitCode": 3}})));
+        let mut restarted =
+            container(json!({"running": {"startedAt": at(999).to_string()}}), json!({"terminated": {"exitCode": 4}}));
+        (restarted["containerStatuses"][0]["ready"], restarted["containerStatuses"][0]["restartCount"]) =
+            (true.into(), 2.into());
+        let restarted = pod("restarted", restarted);
         let config = pod("config", container(waits("CreateContainerConfigError"), json!({})));
         let condition = |reason: &str| json!({"type": "PodScheduled", "status": "False", "reason": reason, "message": "0/1 nodes fit."});
         let homeless = pod("homeless", json!({"conditions": [condition("Unschedulable")]}));
@@ -151,6 +164,9 @@ mod tests {
             (vec![&runs, &image], Some("image i:1 of pod image cannot be pulled")),
             (vec![&misnamed], Some("image i:1 of pod misnamed cannot be pulled (InvalidImageName)")),
             (vec![&image, &crash], Some("container c of pod crash ends again and again with exit code 3")),
+            // What is ready is not what keeps the others.
+            (vec![&restarted, &image], Some("image i:1 of pod image cannot be pulled")),
+            (vec![&restarted], Some("container c of pod restarted ends again and again with exit code 4")),
             (vec![&config], Some("container c of pod config cannot be started: why")),
             (vec![&image, &crash, &homeless], Some("pod homeless cannot be scheduled: 0/1 nodes fit")),
         ] {
@@ -176,7 +192,9 @@ mod tests {
             (0, crashed.clone(), json!({}), false, None),
             (1, runs(999), crashed.clone(), true, None),
             (1, back_off(), crashed.clone(), false, crash),
-            (2, runs(999), crashed.clone(), true, crash),
+            // Ready for a moment says little where no probe asks; after a minute it is well.
+            (2, runs(941), crashed.clone(), true, crash),
+            (2, runs(940), crashed.clone(), true, None),
             (2, runs(401), crashed.clone(), false, crash),
             (2, crashed.clone(), ended(1, "Error"), false, crash),
             (2, back_off(), crashed.clone(), false, crash),
@@ -194,7 +212,7 @@ mod tests {
                 worst(&[pod], at(1000))
             };
             assert_eq!(found("Running").as_deref(), expected, "{status}");
-            assert_eq!(found("Succeeded"), None, "{status}");
+            assert_eq!((found("Succeeded"), found("Failed")), (None, None), "{status}");
         }
     }
 

@@ -5,7 +5,7 @@ use butler_api::butler::addon_install::{AddonInstallStatus, AddonPhase, DriftSta
 use butler_api::names::conditions::READY;
 use butler_api::shared::Blocker;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use runtime::{Verdict, blockers_since, conditions_since};
+use runtime::{Verdict, blockers_since, bounded, conditions_since};
 
 use super::observed::Observed;
 use super::plan::{BUSY, CHANGED, CONTESTED, DRIFTED, INTERRUPTED, NO_WORKERS, PAUSED, Plan, Step, UNREADY};
@@ -34,13 +34,14 @@ pub fn report(observed: &Observed, plan: &Plan) -> AddonInstallStatus {
     let begun = || plan.wanted.as_ref().filter(|_| tries).map(|wanted| wanted.placement.begun());
     let release = installed.map(|installed| installed.release.clone()).or_else(|| before.helm_release.clone());
     let release = release.or_else(begun).filter(|_| !observed.progress.is_removed);
-    let installed_version = installed_version(observed, plan, phase, release.as_ref());
+    let (installed_version, installed_revision) = ran_last(observed, plan, phase, release.as_ref());
     let message = message(phase, plan, installed_version.as_deref());
     let failures = observed.progress.trouble.as_ref().map(|trouble| trouble.failures);
     AddonInstallStatus {
         phase: Some(phase),
         observed_generation: observed.generation,
         installed_version,
+        installed_revision,
         last_attempted_version: attempted.or_else(|| before.last_attempted_version.clone()),
         values_digest: installed.map(|installed| installed.digest.clone()).or_else(|| before.values_digest.clone()),
         message: Some(message.clone()),
@@ -61,24 +62,24 @@ pub fn report(observed: &Observed, plan: &Plan) -> AddonInstallStatus {
     }
 }
 
-/// The version whose workloads ran last. One that is on its way is not installed before it runs, or had its time to.
-fn installed_version(
+/// Version and revision whose workloads ran last. One that is on its way is not installed before it runs, or had its time to.
+fn ran_last(
     observed: &Observed,
     plan: &Plan,
     phase: AddonPhase,
     release: Option<&HelmRelease>,
-) -> Option<String> {
-    let release = release?;
+) -> (Option<String>, Option<i32>) {
+    let Some(release) = release else { return (None, None) };
     let runs = plan.is_healthy == Some(true) && observed.progress.installed.is_some();
     match runs || matches!(phase, AddonPhase::Installed | AddonPhase::Degraded) {
-        true => release.version.clone(),
-        false => observed.before.installed_version.clone(),
+        true => (release.version.clone(), release.revision),
+        false => (observed.before.installed_version.clone(), observed.before.installed_revision),
     }
 }
 
 fn message(phase: AddonPhase, plan: &Plan, version: Option<&str>) -> String {
     if let Some(first) = plan.blockers.first() {
-        return first.message.clone();
+        return bounded(first.message.clone());
     }
     let version = version.unwrap_or_default();
     // A chart that no version is asked of comes in its newest.
@@ -188,15 +189,20 @@ mod tests {
             observed.progress.installed.as_mut().unwrap().release.version = Some(version.into());
             observed
         };
+        let revision = |observed: &Observed| report(observed, &plan(observed)).installed_revision;
         let old = || Some("0.9.0".to_owned());
-        let upgrading = json!({"phase": "Upgrading", "helmRelease": {"name": "l"}, "installedVersion": "0.9.0"});
+        let upgrading = json!({
+            "phase": "Upgrading", "helmRelease": {"name": "l"}, "installedVersion": "0.9.0", "installedRevision": 0,
+        });
         let not_ready = "a workload of 1.0.0 does not run: Deployment a is not ready".to_owned();
         let unhealthy: &[&str] = &["Deployment a is not ready"];
         let mut upgrade = there(upgrading.clone(), "1.0.0", unhealthy);
         assert_eq!(told(&upgrade), (AddonPhase::Upgrading, old(), not_ready.clone()));
+        assert_eq!(revision(&upgrade), Some(0));
         upgrade.sight = seen(1, &[]);
         let runs = "1.0.0 is installed, and its workloads run".to_owned();
         assert_eq!(told(&upgrade), (AddonPhase::Installed, Some("1.0.0".into()), runs));
+        assert_eq!(revision(&upgrade), Some(1));
         // Before anything is applied.
         let mut begun = there(upgrading.clone(), "0.9.0", &[]);
         begun.progress.installed.as_mut().unwrap().digest = "of before".into();

@@ -14,7 +14,8 @@ use helm::render::RenderError;
 use helm::source::{self, Access, ChartRef, Reach, SourceError, Sources};
 use helm::values::Values;
 use k8s_openapi::api::core::v1::Secret;
-use kube::{Api, Client};
+use kube::core::DynamicObject;
+use kube::{Api, Client, ResourceExt};
 use pki::Secret as Password;
 use runtime::{Failure, Key, fingerprint};
 use serde_json::{Value, json};
@@ -101,19 +102,29 @@ pub(crate) async fn ensure(
     look(target, &release).await
 }
 
-/// Goes back to the revision before what is wanted, which did not come to run. What is there then, and what is told.
+/// Goes back from what is wanted, which did not come to run, to the revision that `ran` last. What is there then, and what is
+/// told.
 pub(crate) async fn take_back(
     target: &Target,
     wanted: &Wanted,
     label: &str,
+    ran: Option<i32>,
     why: &str,
 ) -> Result<(Done, Fault), Fault> {
     let options = Options { failed_because: Some(why.to_owned()), ..options(wanted, label, false) };
-    let back = target.actions.rollback(&wanted.placement.release, None, &options).await?;
+    let (actions, Placement { release, namespace }) = (&target.actions, &wanted.placement);
+    let index = actions.records(namespace).index(release).await.map_err(ActionError::from)?;
+    let back = actions.rollback(release, back_to(&index, ran), &options).await?;
     let message = format!("{why}; {}", went_back(back.revision));
     let else_keep = words(", and look at its pods; spec.onUpgradeFailure Keep leaves it there");
     let remedy = vec![words("correct "), Part::Values, words(" or "), Part::Version, else_keep];
     Ok((look(target, &back).await?, users("WorkloadNotReady", message, remedy)))
+}
+
+/// The revision that ran last, if it is still on record. Others may have come in between and never run.
+fn back_to(index: &[(u32, Status)], ran: Option<i32>) -> Option<u32> {
+    let (ran, (_, earlier)) = (u32::try_from(ran?).ok()?, index.split_last()?);
+    earlier.iter().any(|(revision, status)| *revision == ran && status.is_complete()).then_some(ran)
 }
 
 /// The release that is there, if any is complete.
@@ -197,11 +208,17 @@ async fn apply(
     last: Option<Release>,
     options: &Options,
 ) -> Result<Release, ActionError> {
-    let (name, values) = (&wanted.placement.release, &wanted.values);
+    let (name, values) = (&wanted.placement.release, &helm::values::from_json(wanted.values.clone()));
     let install = || actions.install(name, chart, values, options);
     let upgrade = || actions.upgrade(name, chart, values, options);
     match last {
-        Some(last) if last.info.status == Status::Deployed && is_same(&last, chart, values) => Ok(last),
+        Some(last)
+            if last.info.status == Status::Deployed
+                && is_same(&last, chart, values)
+                && is_labelled(&last, &options.labels)? =>
+        {
+            Ok(last)
+        }
         // What a crash left is gone on with if it is what is wanted now.
         Some(last) if last.info.status == Status::PendingInstall => match install().await {
             Err(ActionError::NameInUse(_)) => upgrade().await,
@@ -210,6 +227,12 @@ async fn apply(
         Some(last) if !matches!(last.info.status, Status::Uninstalled | Status::Uninstalling) => upgrade().await,
         _ => install().await,
     }
+}
+
+/// Whether all objects of a release have the labels by which they are watched. Those of a release that `helm` wrote have not.
+fn is_labelled(release: &Release, labels: &BTreeMap<String, String>) -> Result<bool, ActionError> {
+    let has = |object: &DynamicObject| labels.iter().all(|(key, value)| object.labels().get(key) == Some(value));
+    Ok(Actions::objects(release)?.iter().all(has))
 }
 
 /// Whether a release is of this chart and these values.
@@ -323,7 +346,7 @@ async fn plain(sources: &Sources, wanted: &Wanted, source: &ManifestSource, reac
             decoded(bytes, &url, &wanted.title)?
         }
     };
-    manifests::chart(&wanted.title, &wanted.version, &substituted(&text, wanted)?).map_err(|error| {
+    manifests::chart(&wanted.title, &wanted.version, &documents(&text, wanted)?).map_err(|error| {
         platforms("ManifestsInvalid", error.to_string(), format!("correct AddonDefinition {}", wanted.title))
     })
 }
@@ -340,6 +363,16 @@ fn substituted(text: &str, wanted: &Wanted) -> Result<String, Fault> {
         let message = format!("no value is given for {}", names.join(", "));
         users("ValuesRefused", message, vec![words("give them in "), Part::Values])
     })
+}
+
+/// Manifests with their values in place, which are texts in them and never more.
+fn documents(text: &str, wanted: &Wanted) -> Result<String, Fault> {
+    let documents = substituted(text, wanted)?;
+    manifests::check(text, &documents, &wanted.values, &wanted.version).map_err(|reason| {
+        let message = format!("the values do not fit into the manifests of {}: {reason}", wanted.title);
+        users("ValuesRefused", message, vec![words("correct them in "), Part::Values])
+    })?;
+    Ok(documents)
 }
 
 fn users(reason: &str, message: String, remedy: Vec<Part>) -> Fault {
@@ -497,6 +530,26 @@ mod tests {
             observed.ask.addon = Some(addon.to_owned());
             let told = fault.obstacle.to_owner(&observed);
             assert_eq!((told.remedy.as_deref(), told.owner), (Some(expected), Some(owner)));
+        }
+    }
+
+    #[test]
+    fn what_never_ran_is_not_gone_back_to() {
+        use Status::{Deployed, Failed, PendingRollback, Superseded};
+        let hasty = &[(1, Superseded), (2, Superseded), (3, Deployed)][..];
+        for (index, ran, expected) in [
+            (hasty, Some(1), Some(1)),
+            (hasty, Some(2), Some(2)),
+            // Nobody knows, it has just come, or is not on record any more.
+            (hasty, None, None),
+            (hasty, Some(3), None),
+            (&hasty[1..], Some(1), None),
+            (&[(1, Failed), (2, Deployed)], Some(1), None),
+            // Killed on the way back.
+            (&[(1, Superseded), (2, Superseded), (3, Failed), (4, PendingRollback)], Some(1), Some(1)),
+            (&[], Some(1), None),
+        ] {
+            assert_eq!(back_to(index, ran), expected, "{index:?} {ran:?}");
         }
     }
 

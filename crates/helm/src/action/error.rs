@@ -195,6 +195,15 @@ impl ActionError {
         }
     }
 
+    /// Whether the cluster does not know what it was asked for: what is known of its kinds may be old.
+    pub(super) fn is_missing(&self) -> bool {
+        match self {
+            Self::UnknownKind { .. } => true,
+            Self::Api { source, .. } => is_missing(source),
+            _ => false,
+        }
+    }
+
     /// Whether it says nothing of the release: the API was not there or not itself, so that the same step is worth another
     /// try, or somebody else has written the record meanwhile, and the release is theirs now.
     pub(super) fn is_inconclusive(&self) -> bool {

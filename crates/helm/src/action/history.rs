@@ -60,28 +60,27 @@ impl Work<'_> {
         Ok(self.records.get(&last.name, *revision).await?.unwrap_or_else(|| last.clone()))
     }
 
-    /// What earlier revisions may have left: the objects of the last that was complete, and of those that failed since.
-    /// Also whether some were written by updates.
+    /// The last revision that was complete, and those that failed since: what they made may be there still.
+    async fn traces(&self, release: &Release) -> Result<Vec<Release>, ActionError> {
+        let mut traces = Vec::new();
+        for revision in traced(&self.index, release.revision) {
+            traces.extend(self.records.get(&release.name, revision).await?);
+        }
+        Ok(traces)
+    }
+
+    /// What earlier revisions may have left. Also whether some of it was written by updates.
     pub(super) async fn objects_before(&self, release: &Release) -> Result<(Vec<Located>, bool), ActionError> {
-        let earlier = self.index.iter().rev().filter(|(revision, _)| *revision < release.revision);
+        let traces = self.traces(release).await?;
         let mut objects: Vec<Located> = Vec::new();
-        let mut by_update = false;
-        for (revision, status) in earlier {
-            if *status == Status::Uninstalled {
-                break;
-            }
-            let Some(old) = self.records.get(&release.name, *revision).await? else { continue };
-            by_update |= old.apply_method != APPLY_METHOD;
-            for located in self.known_objects(&old)? {
+        for old in &traces {
+            for located in self.known_objects(old)? {
                 if !objects.iter().any(|known| known.is(&located)) {
                     objects.push(located);
                 }
             }
-            if matches!(status, Status::Deployed | Status::Superseded) {
-                break;
-            }
         }
-        Ok((objects, by_update))
+        Ok((objects, traces.iter().any(|old| old.apply_method != APPLY_METHOD)))
     }
 
     /// The objects of a release whose kinds the cluster knows. What it knows no more is gone.
@@ -90,9 +89,9 @@ impl Work<'_> {
         Ok(parsed.into_iter().filter_map(|object| self.kinds.locate(object, &release.namespace).ok()).collect())
     }
 
-    /// Marks what was installed as superseded, or as failed: before the new revision is deployed, so that two never are.
-    pub(super) async fn supersede(&self, release: &Release) -> Result<(), ActionError> {
-        for revision in superseded(&self.index, release.revision) {
+    /// Marks revisions as superseded, or as failed: before the new one is deployed, so that two never are.
+    pub(super) async fn supersede(&self, release: &Release, revisions: Vec<u32>) -> Result<(), ActionError> {
+        for revision in revisions {
             if let Some(mut old) = self.records.get(&release.name, revision).await? {
                 old.info.status = Status::Superseded;
                 if let Some(why) = &self.options.failed_because {
@@ -105,15 +104,27 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Makes room in the history for one more. What is installed stays.
-    pub(super) async fn prune(&self, release: &Release) -> Result<(), ActionError> {
-        if self.options.max_history == 0 {
+    /// Makes room in the history for one more, which has these objects. What only a failed revision has goes with its record:
+    /// nobody would know of it any more.
+    pub(super) async fn prune(&self, release: &Release, objects: &[Located]) -> Result<(), ActionError> {
+        let pruned = pruned(&self.index, self.options.max_history);
+        if pruned.is_empty() {
             return Ok(());
         }
-        let spare = (self.index.len() + 1).saturating_sub(self.options.max_history);
-        let old = self.index.iter().filter(|(_, status)| *status != Status::Deployed);
-        for (revision, _) in old.take(spare) {
-            self.records.delete(&release.name, *revision).await?;
+        let (going, staying): (Vec<Release>, Vec<Release>) =
+            self.traces(release).await?.into_iter().partition(|old| pruned.contains(&old.revision));
+        let mut needed = objects.to_vec();
+        for old in &staying {
+            needed.extend(self.known_objects(old)?);
+        }
+        for revision in pruned {
+            for old in going.iter().filter(|old| old.revision == revision) {
+                let objects = self.known_objects(old)?;
+                for left in objects.iter().filter(|object| !needed.iter().any(|needed| needed.is(object))) {
+                    self.remove(release, left).await?;
+                }
+            }
+            self.records.delete(&release.name, revision).await?;
         }
         Ok(())
     }
@@ -130,16 +141,43 @@ impl Work<'_> {
 /// Whether some revision was complete since the release was last uninstalled.
 pub(super) fn was_complete(index: &[(u32, Status)]) -> bool {
     let lived = index.iter().rev().map(|(_, status)| *status).take_while(|status| *status != Status::Uninstalled);
-    lived.into_iter().any(|status| matches!(status, Status::Deployed | Status::Superseded))
+    lived.into_iter().any(Status::is_complete)
+}
+
+/// The last revision before `new` that was complete since the release was last uninstalled, and those since, newest first.
+fn traced(index: &[(u32, Status)], new: u32) -> Vec<u32> {
+    let mut traced = Vec::new();
+    for (revision, status) in index.iter().rev().filter(|(revision, _)| *revision < new) {
+        if *status == Status::Uninstalled {
+            break;
+        }
+        traced.push(*revision);
+        if status.is_complete() {
+            break;
+        }
+    }
+    traced
+}
+
+/// The revisions that make room for one more. What is installed stays, and the last that was complete: it is the way back.
+fn pruned(index: &[(u32, Status)], max_history: usize) -> Vec<u32> {
+    let spare = if max_history == 0 { 0 } else { (index.len() + 1).saturating_sub(max_history) };
+    let way_back = index.iter().rfind(|(_, status)| status.is_complete()).map(|(revision, _)| *revision);
+    let old = index.iter().filter(|(revision, status)| *status != Status::Deployed && Some(*revision) != way_back);
+    old.map(|(revision, _)| *revision).take(spare).collect()
+}
+
+/// The revisions before `new` that are said to be installed.
+pub(super) fn deployed(index: &[(u32, Status)], new: u32) -> Vec<u32> {
+    let deployed = index.iter().filter(|(revision, status)| *revision < new && *status == Status::Deployed);
+    deployed.map(|(revision, _)| *revision).collect()
 }
 
 /// The revisions that a new one takes the place of: what was installed, else what failed right before it.
-fn superseded(index: &[(u32, Status)], new: u32) -> Vec<u32> {
+pub(super) fn superseded(index: &[(u32, Status)], new: u32) -> Vec<u32> {
     let earlier: Vec<(u32, Status)> = index.iter().copied().filter(|(revision, _)| *revision < new).collect();
-    let with =
-        |wanted: Status| earlier.iter().filter(move |(_, status)| *status == wanted).map(|(revision, _)| *revision);
-    if with(Status::Deployed).next().is_some() || with(Status::Superseded).next().is_some() {
-        return with(Status::Deployed).collect();
+    if earlier.iter().any(|(_, status)| status.is_complete()) {
+        return deployed(index, new);
     }
     let last = earlier.last().filter(|(_, status)| *status == Status::Failed);
     last.map(|(revision, _)| *revision).into_iter().collect()
@@ -161,6 +199,35 @@ mod tests {
             (&[(1, Superseded), (2, Uninstalled), (3, PendingInstall)], false),
         ] {
             assert_eq!(was_complete(index), expected, "{index:?}");
+        }
+    }
+
+    #[test]
+    fn traces_reach_back_to_what_was_complete() {
+        for (index, new, expected) in [
+            (&[][..], 1, &[][..]),
+            (&[(1, Superseded), (2, Deployed)], 3, &[2]),
+            (&[(1, Superseded), (2, Superseded), (3, Failed)], 3, &[2]),
+            (&[(1, Superseded), (2, Failed), (3, Failed), (4, PendingUpgrade)], 4, &[3, 2, 1]),
+            (&[(1, Failed), (2, Failed)], 3, &[2, 1]),
+            (&[(1, Superseded), (2, Uninstalled), (3, Failed)], 4, &[3]),
+        ] {
+            assert_eq!(traced(index, new), expected, "{index:?}");
+        }
+    }
+
+    #[test]
+    fn the_way_back_is_never_pruned() {
+        for (index, max_history, expected) in [
+            (&[(1, Superseded), (2, Superseded), (3, Deployed)][..], 0, &[][..]),
+            (&[(1, Superseded), (2, Superseded), (3, Deployed)], 4, &[]),
+            (&[(1, Superseded), (2, Superseded), (3, Deployed)], 3, &[1]),
+            (&[(1, Superseded), (2, Superseded), (3, Deployed)], 1, &[1, 2]),
+            (&[(1, Deployed), (2, Failed), (3, Failed)], 3, &[2]),
+            (&[(1, Superseded), (2, Superseded), (3, Failed), (4, Failed)], 3, &[1, 3]),
+            (&[(1, Failed), (2, Failed), (3, Failed)], 3, &[1]),
+        ] {
+            assert_eq!(pruned(index, max_history), expected, "{index:?}");
         }
     }
 

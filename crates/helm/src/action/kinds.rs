@@ -95,7 +95,10 @@ impl Kinds {
 
     /// The objects of a manifest, each where it belongs.
     pub(super) fn locate_all(&self, manifest: &str, namespace: &str) -> Result<Vec<Located>, ActionError> {
-        let objects = object::parse(manifest).map_err(ActionError::Manifest)?;
+        self.locate_each(object::parse(manifest).map_err(ActionError::Manifest)?, namespace)
+    }
+
+    pub(super) fn locate_each(&self, objects: Vec<Json>, namespace: &str) -> Result<Vec<Located>, ActionError> {
         objects.into_iter().map(|object| self.locate(object, namespace)).collect()
     }
 
@@ -104,6 +107,12 @@ impl Kinds {
         let mut objects = self.locate_all(&release.manifest, &release.namespace)?;
         objects.iter_mut().for_each(|located| object::own(&mut located.json, &release.name, &release.namespace));
         Ok(objects)
+    }
+
+    /// Whether an object is of a kind that the cluster knows.
+    pub(super) fn knows(&self, object: &Json) -> bool {
+        let ObjectRef { api_version, kind, .. } = ObjectRef::of(object);
+        self.find(&api_version, &kind).is_some()
     }
 
     /// What charts see of it.

@@ -229,9 +229,8 @@ impl Actions {
         let index = &work.index;
         // What is pending is not what one goes back from.
         let newest = index.iter().rev().map(|(revision, _)| *revision).nth(usize::from(pending.is_some()));
-        let complete = |status| matches!(status, Status::Deployed | Status::Superseded);
         let before = |revision: u32| newest.is_some_and(|newest| revision < newest);
-        let earlier = || index.iter().rev().find(|(revision, status)| before(*revision) && complete(*status));
+        let earlier = || index.iter().rev().find(|(revision, status)| before(*revision) && status.is_complete());
         let to = to.or_else(|| earlier().map(|(revision, _)| *revision));
         let to = to.ok_or_else(|| ActionError::NoEarlier(name.to_owned()))?;
         let target = work.records.get(name, to).await?;

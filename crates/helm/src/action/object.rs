@@ -6,6 +6,8 @@ use std::fmt;
 use serde_json::{Map, Value as Json};
 
 use crate::manifest::split;
+use crate::template::{Value, Walk};
+use crate::yaml::Dialect;
 
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const HELM: &str = "Helm";
@@ -92,7 +94,8 @@ pub(super) fn labelled(document: &str, labels: &BTreeMap<String, String>) -> Res
         Some(Json::Array(items)) => items.iter_mut().for_each(|item| label(item, labels)),
         _ => label(&mut json, labels),
     }
-    crate::yaml::write(&crate::template::Value::from(&json), crate::yaml::Dialect::Plain)
+    let written = crate::yaml::write(&Value::exact(&json), Dialect::Plain, &Walk::default());
+    written.map_err(|fault| fault.flat())
 }
 
 fn label(object: &mut Json, labels: &BTreeMap<String, String>) {
@@ -197,5 +200,10 @@ mod tests {
         let labels = BTreeMap::from([("team".to_owned(), "a".to_owned())]);
         let labelled = labelled("kind: A\nmetadata: {name: x, labels: {b: c}}\n", &labels).unwrap();
         assert_eq!(labelled, "kind: A\nmetadata:\n  labels:\n    b: c\n    team: a\n  name: x");
+        let numbers = "m: [18446744073709551615, 9223372036854775809, -9223372036854775808, 1.5]\n";
+        assert_eq!(
+            super::labelled(numbers, &BTreeMap::new()).unwrap(),
+            "m:\n- 18446744073709551615\n- 9223372036854775809\n- -9223372036854775808\n- 1.5\nmetadata:\n  labels: {}"
+        );
     }
 }

@@ -76,7 +76,7 @@ impl Work<'_> {
         // Later revisions leave definitions alone, as Helm does; but of a first one that was cut short they may be missing.
         let crds: Vec<String> = match prior.was_complete || self.options.skip_crds {
             true => Vec::new(),
-            false => chart.crds().iter().map(|file| String::from_utf8_lossy(&file.content).into_owned()).collect(),
+            false => definitions(&chart),
         };
         for definition in &crds {
             kinds.define(&object::parse(definition).map_err(ActionError::Manifest)?);
@@ -117,7 +117,7 @@ impl Work<'_> {
             namespace: self.options.namespace.clone(),
             apply_method: APPLY_METHOD.to_owned(),
             given: self.options.given.clone(),
-            pending: Pending { crds, event: String::new() },
+            pending: Pending { crds, ..Pending::default() },
             labels,
             operator: None,
             secret_version: None,
@@ -172,7 +172,7 @@ impl Work<'_> {
         if self.options.create_namespace {
             self.create_namespace().await?;
         }
-        self.prune(&release).await?;
+        self.prune(&release, &objects).await?;
         match self.records.create(&mut release, self.now()).await {
             Err(error) if error.is_conflict() => Err(ActionError::Busy {
                 name: release.name,
@@ -211,6 +211,11 @@ impl Work<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// What a chart has under `crds/`.
+pub(super) fn definitions(chart: &Chart) -> Vec<String> {
+    chart.crds().iter().map(|file| String::from_utf8_lossy(&file.content).into_owned()).collect()
 }
 
 fn is_conflict(error: &kube::Error) -> bool {

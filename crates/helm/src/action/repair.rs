@@ -1,17 +1,23 @@
 //! Drift: what of a release is not as it should be, and making it so again.
 
+use std::time::Duration;
+
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value as Json;
 
-use super::Actions;
 use super::cluster::{Cluster, Writing};
 use super::error::ActionError;
-use super::kinds::Located;
-use super::object::ObjectRef;
-use crate::release::Release;
+use super::kinds::{Kinds, Located};
+use super::object::{self, ObjectRef};
+use super::prepare::definitions;
+use super::work::{Work, is_ready};
+use super::{Actions, Options};
+use crate::release::{Release, restored};
 
 /// So many objects are looked at at the same time.
 const AT_ONCE: usize = 8;
+/// A definition is served within moments, or never.
+const SERVED_WITHIN: Duration = Duration::from_secs(30);
 
 impl Actions {
     /// Makes every object of a release what its manifest says, also where somebody else changed it. Tells which were not.
@@ -24,14 +30,53 @@ impl Actions {
         self.compare(release, false).await
     }
 
+    /// By what is known of the cluster, if that will do: drift is looked for often.
     async fn compare(&self, release: &Release, repairs: bool) -> Result<Vec<ObjectRef>, ActionError> {
-        let objects = self.familiar_objects(release).await?;
+        let known = self.kinds.lock().clone();
+        if let Some(kinds) = known {
+            match self.compare_by(kinds, release, repairs).await {
+                Err(error) if error.is_missing() => {}
+                other => return other,
+            }
+        }
+        self.compare_by(self.learn_kinds().await?, release, repairs).await
+    }
+
+    /// Definitions come first: whoever deletes one deletes all objects of its kinds.
+    async fn compare_by(
+        &self,
+        mut kinds: Kinds,
+        release: &Release,
+        repairs: bool,
+    ) -> Result<Vec<ObjectRef>, ActionError> {
+        let mut objects = object::parse(&release.manifest).map_err(ActionError::Manifest)?;
+        objects.iter_mut().for_each(|json| object::own(json, &release.name, &release.namespace));
+        let is_definition = |json: &Json| json["kind"] == "CustomResourceDefinition";
+        let (definitions, others): (Vec<Json>, Vec<Json>) = objects.into_iter().partition(is_definition);
+        let mut differing = self.differing(kinds.locate_each(definitions, &release.namespace)?, repairs).await?;
+        if repairs && others.iter().any(|json| !kinds.knows(json)) {
+            kinds = self.restore_definitions(release).await?;
+        }
+        let (known, unknown): (Vec<Json>, Vec<Json>) = others.into_iter().partition(|json| kinds.knows(json));
+        differing.extend(self.differing(kinds.locate_each(known, &release.namespace)?, repairs).await?);
+        match unknown.first() {
+            Some(lost) if repairs => Err(ActionError::UnknownKind { object: Box::new(ObjectRef::of(lost)) }),
+            _ => Ok(differing.into_iter().chain(unknown.iter().map(ObjectRef::of)).collect()),
+        }
+    }
+
+    async fn differing(&self, objects: Vec<Located>, repairs: bool) -> Result<Vec<ObjectRef>, ActionError> {
         let cluster = &self.cluster();
         let changed: Vec<Option<ObjectRef>> = futures::stream::iter(objects)
             .map(|located| async move {
                 let differs = differs(cluster, &located).await?;
                 if differs && repairs {
-                    cluster.apply(&located, Writing { force: true, dry_run: false }).await?;
+                    let written = cluster.apply(&located, Writing { force: true, dry_run: false }).await?;
+                    if written["kind"] == "CustomResourceDefinition" {
+                        let outcome = cluster.until(&located, SERVED_WITHIN, "it is not served yet", is_ready).await?;
+                        let object = Box::new(located.name.clone());
+                        outcome.map_err(|reason| ActionError::Unhealthy { object, reason })?;
+                    }
                 }
                 Ok::<_, ActionError>(differs.then_some(located.name))
             })
@@ -41,13 +86,13 @@ impl Actions {
         Ok(changed.into_iter().flatten().collect())
     }
 
-    /// The objects of a release, by what is known of the cluster if that will do: drift is looked for often.
-    async fn familiar_objects(&self, release: &Release) -> Result<Vec<Located>, ActionError> {
-        let known = self.kinds.lock().as_ref().map(|kinds| kinds.objects(release));
-        match known {
-            Some(Ok(objects)) => Ok(objects),
-            _ => self.learn_kinds().await?.objects(release),
-        }
+    /// Installs what the chart's `crds/` define and is gone, and learns what the cluster knows then. Records have no subcharts:
+    /// what these define stays away.
+    async fn restore_definitions(&self, release: &Release) -> Result<Kinds, ActionError> {
+        let options = Options { namespace: release.namespace.clone(), ..Options::default() };
+        let definitions: Vec<String> = restored(&release.chart).iter().flat_map(definitions).collect();
+        Work::begin(self, &options, &release.name).await?.install_definitions(&definitions).await?;
+        self.learn_kinds().await
     }
 }
 

@@ -26,10 +26,10 @@ impl Actions {
             return Ok(Some(release));
         }
         if release.info.status != Status::Uninstalling {
+            release.pending = Pending { with_earlier: !release.info.status.is_complete(), ..Pending::default() };
             release.info.status = Status::Uninstalling;
             release.info.deleted = Some(work.now());
             release.info.description = "Deletion in progress (or silently failed)".to_owned();
-            release.pending = Pending::default();
             work.records.update(&mut release, work.now()).await?;
         }
         work.finish_uninstall(release).await.map(Some)
@@ -57,8 +57,8 @@ impl Work<'_> {
         let mut objects = self.known_objects(release)?;
         let is_deployed =
             |(revision, status): &(u32, Status)| *revision < release.revision && *status == Status::Deployed;
-        if self.index.iter().any(is_deployed) {
-            // It failed, and what it was to replace is still there.
+        // It failed, and what it was to replace may still be there. A removal that helm began does not say so itself.
+        if release.pending.with_earlier || self.index.iter().any(is_deployed) {
             let (before, _) = self.objects_before(release).await?;
             let only_before = before.into_iter().filter(|old| !objects.iter().any(|object| object.is(old)));
             let only_before: Vec<Located> = only_before.collect();

@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 
 use super::cluster::{Cluster, Leaving, Writing};
 use super::error::ActionError;
+use super::history::{deployed, superseded};
 use super::kinds::{Kinds, Located};
 use super::object::{self, Owner};
 use super::{Actions, Options};
@@ -83,7 +84,7 @@ impl<'a> Work<'a> {
     pub(super) async fn carry_out(&self, mut release: Release) -> Result<Release, ActionError> {
         match self.forward(&mut release).await {
             Ok(()) => {
-                self.supersede(&release).await?;
+                self.supersede(&release, superseded(&self.index, release.revision)).await?;
                 let description = completed(&release);
                 self.conclude(&mut release, Status::Deployed, description).await?;
                 Ok(release)
@@ -97,7 +98,8 @@ impl<'a> Work<'a> {
                     _ => format!("Release \"{}\" failed: {error}", release.name),
                 };
                 if release.info.status == Status::PendingRollback {
-                    self.supersede(&release).await?;
+                    // What failed before was not complete, and must not look like it.
+                    self.supersede(&release, deployed(&self.index, release.revision)).await?;
                 }
                 self.conclude(&mut release, Status::Failed, description).await?;
                 Err(error)
@@ -140,7 +142,7 @@ impl<'a> Work<'a> {
         self.hooks(release, after).await
     }
 
-    async fn install_definitions(&self, definitions: &[String]) -> Result<(), ActionError> {
+    pub(super) async fn install_definitions(&self, definitions: &[String]) -> Result<(), ActionError> {
         let mut written = Vec::new();
         for definition in definitions {
             for located in self.kinds.locate_all(definition, &self.options.namespace)? {
@@ -204,7 +206,7 @@ impl<'a> Work<'a> {
 }
 
 /// Whether an object is ready, or never will be; else what is missing.
-fn is_ready(live: Option<&Json>) -> Result<Result<(), String>, String> {
+pub(super) fn is_ready(live: Option<&Json>) -> Result<Result<(), String>, String> {
     match live.map(health::health) {
         Some(Health::Current) => Ok(Ok(())),
         Some(Health::Failed(reason)) => Ok(Err(reason)),

@@ -83,6 +83,9 @@ pub struct Pending {
     /// The event whose hooks ran last. How these went is told of this event.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub event: String,
+    /// Whether a removal takes what earlier revisions left with it, because what it removes was never complete.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub with_earlier: bool,
 }
 
 impl Pending {
@@ -217,6 +220,11 @@ impl Status {
             Self::Uninstalled => "uninstalled",
             Self::Unknown => "unknown",
         }
+    }
+
+    /// Whether all of it was installed once.
+    pub fn is_complete(self) -> bool {
+        matches!(self, Self::Deployed | Self::Superseded)
     }
 
     /// Whether somebody is, or was, at work on it.

@@ -7,6 +7,8 @@ use super::node::Source;
 pub(crate) enum Fault {
     /// Something is wrong.
     Message(String),
+    /// A limit of rendering is reached: nobody may go on as if nothing were wrong.
+    Limit(&'static str),
     /// `fail` or `required`: what the chart's author wants to be read.
     Abort(String),
     /// A template of this name does not exist.
@@ -15,6 +17,11 @@ pub(crate) enum Fault {
     Nested(Box<ExecError>),
     /// The same, with words in front.
     Within(String, Box<ExecError>),
+}
+
+impl Fault {
+    /// More was to be made than [`super::MAX_MADE`].
+    pub(crate) const TOO_LARGE: Self = Self::Limit("the result is too large");
 }
 
 impl From<String> for Fault {
@@ -53,7 +60,7 @@ impl ExecError {
         match &self.fault {
             Fault::Abort(message) => Some(message),
             Fault::Nested(inner) | Fault::Within(_, inner) => inner.abort(),
-            Fault::Message(_) | Fault::NoTemplate(_) => None,
+            Fault::Message(_) | Fault::Limit(_) | Fault::NoTemplate(_) => None,
         }
     }
 
@@ -70,8 +77,8 @@ impl ExecError {
         let name = super::print::quote(self.template.as_bytes());
         out.push_str(&format!("{}\n  executing {name} at <{}>:\n    ", self.location, self.context));
         match (&self.fault, self.calling) {
-            (Fault::Message(message), None) => {
-                out.push_str(message);
+            (Fault::Message(_) | Fault::Limit(_), None) => {
+                out.push_str(&self.fault.flat());
                 true
             }
             (Fault::Nested(inner), Some(calling)) => {
@@ -101,6 +108,7 @@ impl Fault {
     pub(crate) fn flat(&self) -> String {
         match self {
             Self::Message(message) | Self::Abort(message) => message.clone(),
+            Self::Limit(words) => (*words).to_owned(),
             Self::NoTemplate(name) => {
                 format!(
                     "template: no template {} associated with template \"gotpl\"",

@@ -9,11 +9,11 @@ use std::rc::Rc;
 use foldhash::{HashMap, HashMapExt as _};
 
 use super::error::{ExecError, Fault};
-use super::functions::{Function, Param, builtin};
+use super::functions::{Function, Outcome, Param, builtin, fits};
 use super::machine::Machine;
 use super::node::{Branch, Command, Node, Operand, OperandKind, Pipe, TemplateCall, Tree};
-use super::print;
-use super::value::Value;
+use super::value::{BYTES_PER_STEP, Value};
+use super::{MAX_OUTPUT, print};
 
 /// How deep statements and pipelines may run inside each other: what the stack of [`super::STACK`] holds with a margin.
 const MAX_FRAMES: usize = 12_000;
@@ -111,6 +111,7 @@ pub(crate) struct Executor<'m> {
     scopes: Vec<HashMap<Rc<str>, Rc<Tree>>>,
     /// Texts that `tpl` was given, parsed.
     parsed: HashMap<Rc<str>, Rc<[Rc<Tree>]>>,
+    parsed_bytes: usize,
     /// `$`
     root: Rc<str>,
     /// Lists for arguments that nobody uses now.
@@ -118,10 +119,15 @@ pub(crate) struct Executor<'m> {
     frames: usize,
     /// What is printed; a template within a template prints behind it, and takes that away again.
     out: String,
+    /// How much the templates before have printed.
+    kept: usize,
 }
 
-/// How many texts of `tpl` are remembered.
-const MAX_PARSED: usize = 1000;
+/// How much text of `tpl` is remembered: trees are some fifty times as large.
+const MAX_PARSED: usize = 2 << 20;
+
+/// Of how many bytes a tree is made in the time of a step.
+const PARSED_PER_STEP: usize = 4;
 
 impl<'m> Executor<'m> {
     pub(crate) fn new(machine: Machine<'m>) -> Self {
@@ -129,10 +135,12 @@ impl<'m> Executor<'m> {
             machine,
             scopes: vec![HashMap::new()],
             parsed: HashMap::new(),
+            parsed_bytes: 0,
             root: "$".into(),
             spare: Vec::new(),
             frames: 0,
             out: String::new(),
+            kept: 0,
         }
     }
 
@@ -159,7 +167,10 @@ impl<'m> Executor<'m> {
     /// What a template prints, without what Go prints for nothing.
     pub(crate) fn execute(&mut self, name: &str, data: &Value) -> Result<String, Fault> {
         let tree = self.known(name)?;
-        self.execute_tree(&tree, data, |printed| without_no_value(printed).into_owned()).map_err(Fault::Nested)
+        let printed = self.execute_tree(&tree, data, |printed| without_no_value(printed).into_owned());
+        let printed = printed.map_err(Fault::Nested)?;
+        self.kept += printed.len();
+        Ok(printed)
     }
 
     fn execute_tree<T>(&mut self, tree: &Tree, data: &Value, take: impl FnOnce(&str) -> T) -> Ran<T> {
@@ -197,7 +208,13 @@ impl<'m> Executor<'m> {
             return Ok(without_no_value(text).into());
         }
         let quoted = || print::quote(text.as_bytes());
-        let trees = self.parsed(text).map_err(|error| format!("cannot parse template {}: {error}", quoted()))?;
+        let trees = match self.parsed.get(text) {
+            Some(trees) => trees.clone(),
+            None => {
+                self.machine.spend(text.len() / PARSED_PER_STEP)?;
+                self.parse(text).map_err(|error| format!("cannot parse template {}: {error}", quoted()))?
+            }
+        };
         let Some(main) = trees.iter().find(|tree| *tree.name == *TPL).cloned() else { return Ok("".into()) };
         let scope = trees.iter().map(|tree| (tree.name.clone(), tree.clone())).collect();
         self.scopes.push(scope);
@@ -208,12 +225,10 @@ impl<'m> Executor<'m> {
     }
 
     /// The trees of a text for `tpl`, which many templates give it again and again.
-    fn parsed(&mut self, text: &str) -> Result<Rc<[Rc<Tree>]>, super::ParseError> {
-        if let Some(trees) = self.parsed.get(text) {
-            return Ok(trees.clone());
-        }
+    fn parse(&mut self, text: &str) -> Result<Rc<[Rc<Tree>]>, super::ParseError> {
         let trees: Rc<[Rc<Tree>]> = super::parse::parse(TPL, text)?.into_iter().map(Rc::new).collect();
-        if self.parsed.len() < MAX_PARSED {
+        if self.parsed_bytes + text.len() <= MAX_PARSED {
+            self.parsed_bytes += text.len();
             self.parsed.insert(text.into(), trees.clone());
         }
         Ok(trees)
@@ -248,7 +263,10 @@ impl<'m> Executor<'m> {
 
     fn statement<'t>(&mut self, frame: &mut Frame<'t>, dot: &Typed, node: &'t Node) -> Ran<Flow> {
         match node {
-            Node::Text(range) => self.out.push_str(frame.tree.source.part(range)),
+            Node::Text(range) => {
+                self.out.push_str(frame.tree.source.part(range));
+                self.check_output(frame)?;
+            }
             Node::Action(pipe) => {
                 let value = self.pipeline(frame, dot, pipe)?;
                 if pipe.variables.is_empty() {
@@ -256,9 +274,7 @@ impl<'m> Executor<'m> {
                         Value::Nil => self.out.push_str("<no value>"),
                         value => print::write_plain(&mut self.out, &value, 0),
                     }
-                    if self.out.len() > super::MAX_OUTPUT {
-                        return Err(frame.error("the output is too large"));
-                    }
+                    self.check_output(frame)?;
                 }
             }
             Node::If(branch) | Node::With(branch) => {
@@ -285,6 +301,13 @@ impl<'m> Executor<'m> {
             Node::Continue => return Ok(Flow::Continue),
         }
         Ok(Flow::On)
+    }
+
+    fn check_output(&self, frame: &Frame<'_>) -> Ran<()> {
+        if self.kept + self.out.len() > MAX_OUTPUT {
+            return Err(frame.error(Fault::Limit("the output is too large")));
+        }
+        Ok(())
     }
 
     fn template<'t>(&mut self, frame: &mut Frame<'t>, dot: &Typed, call: &'t TemplateCall) -> Ran<()> {
@@ -319,6 +342,8 @@ impl<'m> Executor<'m> {
                 }
             }
             Value::Map(map) => {
+                // All of them are copied, even if the first ends it.
+                self.machine.spend(map.len() / 4).map_err(|fault| frame.error(fault))?;
                 for (key, field) in map.entries() {
                     let index = Typed::concrete(Value::Str(key));
                     if each(self, frame, index, Typed::interface(field))? == Flow::Break {
@@ -475,7 +500,7 @@ impl<'m> Executor<'m> {
                 if let Some(method) = native.method(name) {
                     let mut values = vec![receiver.value.clone()];
                     values.extend(self.arguments(frame, dot, method, name, args, last)?);
-                    let result = (method.run)(self, &values);
+                    let result = self.call(method, &values);
                     frame.at = At::Operand(operand);
                     return result.map(Typed::concrete).map_err(|fault| {
                         let mut error = frame.error(fault);
@@ -543,7 +568,7 @@ impl<'m> Executor<'m> {
             return Ok(last.map_or(value, Typed::concrete));
         }
         let mut values = self.arguments(frame, dot, function, function.name, args, last)?;
-        let result = (function.run)(self, &values);
+        let result = self.call(function, &values);
         values.clear();
         self.spare.push(values);
         result.map(Typed::concrete).map_err(|fault| {
@@ -552,6 +577,19 @@ impl<'m> Executor<'m> {
             error.calling = Some(function.name);
             error
         })
+    }
+
+    /// Runs a function within the limits: what it is given and what it makes has a size, and is counted as work.
+    fn call(&mut self, function: &Function, values: &[Value]) -> Outcome {
+        self.handles(values.iter().map(Value::size).fold(0, usize::saturating_add))?;
+        let made = (function.run)(self, values)?;
+        self.handles(made.size())?;
+        Ok(made)
+    }
+
+    fn handles(&mut self, size: usize) -> Result<(), Fault> {
+        fits(size)?;
+        self.machine.spend(size / BYTES_PER_STEP)
     }
 
     fn arguments<'t>(

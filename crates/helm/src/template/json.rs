@@ -1,9 +1,9 @@
-//! JSON as Go's encoding/json writes it, and what YAML and TOML are made from.
+//! JSON as Go's encoding/json writes it.
 
 use std::fmt::Write as _;
 
-use serde_json::Value as Json;
-
+use super::error::Fault;
+use super::functions::fits;
 use super::print::json_float;
 use super::value::{Value, Walk};
 
@@ -20,42 +20,6 @@ pub(crate) fn encoded(bytes: &[u8]) -> String {
     base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes)
 }
 
-/// A value as Go would marshal it.
-pub(crate) fn from_value(value: &Value) -> Result<Json, String> {
-    from_within(value, &Walk::new(), 0)
-}
-
-fn from_within(value: &Value, walk: &Walk, depth: usize) -> Result<Json, String> {
-    if !walk.goes_on(depth) {
-        return Err(CYCLE.to_owned());
-    }
-    Ok(match value {
-        Value::Nil => Json::Null,
-        Value::Bool(value) => (*value).into(),
-        Value::Int(number, _) => (*number).into(),
-        Value::Float(number) => match serde_json::Number::from_f64(*number) {
-            Some(number) => Json::Number(number),
-            None => return Err(unsupported(*number)),
-        },
-        Value::Str(text) => Json::String(text.to_string()),
-        Value::Raw(bytes) => Json::String(String::from_utf8_lossy(bytes).into_owned()),
-        Value::Bytes(bytes) => Json::String(encoded(bytes)),
-        list if list.is_nil_list() => Json::Null,
-        Value::List(list) => {
-            let items: Result<_, _> = list.items.iter().map(|item| from_within(item, walk, depth + 1)).collect();
-            Json::Array(items?)
-        }
-        Value::Map(map) => {
-            let mut fields = serde_json::Map::new();
-            for (key, field) in map.entries() {
-                fields.insert(key.to_string(), from_within(&field, walk, depth + 1)?);
-            }
-            Json::Object(fields)
-        }
-        Value::Native(native) => native.json(),
-    })
-}
-
 /// How JSON is laid out.
 #[derive(Clone, Copy)]
 pub(crate) struct Style {
@@ -65,63 +29,91 @@ pub(crate) struct Style {
     pub(crate) pretty: bool,
 }
 
-/// JSON text.
-pub(crate) fn write(json: &Json, style: Style) -> String {
-    let mut out = String::new();
-    write_at(&mut out, json, style, 0);
-    out
+/// JSON text, as Go would marshal a value.
+pub(crate) fn write(value: &Value, style: Style, walk: &Walk) -> Result<String, Fault> {
+    let mut writer = Writer { out: String::new(), style, walk };
+    writer.value(value, 0)?;
+    Ok(writer.out)
 }
 
-fn write_at(out: &mut String, json: &Json, style: Style, depth: usize) {
-    match json {
-        Json::Null => out.push_str("null"),
-        Json::Bool(value) => drop(write!(out, "{value}")),
-        Json::Number(number) => out.push_str(&number_text(number)),
-        Json::String(text) => quote(out, text, style.html),
-        Json::Array(items) if items.is_empty() => out.push_str("[]"),
-        Json::Object(fields) if fields.is_empty() => out.push_str("{}"),
-        Json::Array(items) => {
-            out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                separate(out, index, style, depth + 1);
-                write_at(out, item, style, depth + 1);
-            }
-            line(out, style, depth);
-            out.push(']');
+struct Writer<'w> {
+    out: String,
+    style: Style,
+    walk: &'w Walk,
+}
+
+impl Writer<'_> {
+    fn value(&mut self, value: &Value, depth: usize) -> Result<(), Fault> {
+        if !self.walk.goes_on(depth) {
+            return Err(self.walk.fault(CYCLE));
         }
-        Json::Object(fields) => {
-            out.push('{');
-            for (index, (key, field)) in fields.iter().enumerate() {
-                separate(out, index, style, depth + 1);
-                quote(out, key, style.html);
-                out.push_str(if style.pretty { ": " } else { ":" });
-                write_at(out, field, style, depth + 1);
+        match value {
+            Value::Nil => self.out.push_str("null"),
+            Value::Bool(value) => self.out.push_str(if *value { "true" } else { "false" }),
+            Value::Int(bits, kind) => drop(write!(self.out, "{}", kind.number(*bits))),
+            Value::Float(number) if !number.is_finite() => return Err(unsupported(*number).into()),
+            Value::Float(number) => self.out.push_str(&json_float(*number)),
+            Value::Str(text) => self.text(text)?,
+            Value::Raw(bytes) => self.text(&String::from_utf8_lossy(bytes))?,
+            Value::Bytes(bytes) => self.text(&encoded(bytes))?,
+            list if list.is_nil_list() => self.out.push_str("null"),
+            Value::List(list) if list.items.is_empty() => self.out.push_str("[]"),
+            Value::Map(map) if map.len() == 0 => self.out.push_str("{}"),
+            Value::List(list) => {
+                self.out.push('[');
+                for (index, item) in list.items.iter().enumerate() {
+                    self.separate(index, depth + 1)?;
+                    self.value(item, depth + 1)?;
+                }
+                self.line(depth)?;
+                self.out.push(']');
             }
-            line(out, style, depth);
-            out.push('}');
+            Value::Map(map) => {
+                self.out.push('{');
+                for (index, (key, field)) in map.entries().iter().enumerate() {
+                    self.separate(index, depth + 1)?;
+                    self.text(key)?;
+                    self.out.push_str(if self.style.pretty { ": " } else { ":" });
+                    self.value(field, depth + 1)?;
+                }
+                self.line(depth)?;
+                self.out.push('}');
+            }
+            Value::Native(native) => self.value(&native.plain(), depth)?,
         }
+        Ok(())
+    }
+
+    fn separate(&mut self, index: usize, depth: usize) -> Result<(), Fault> {
+        if index > 0 {
+            self.out.push(',');
+        }
+        self.line(depth)
+    }
+
+    fn line(&mut self, depth: usize) -> Result<(), Fault> {
+        if self.style.pretty {
+            self.out.push('\n');
+            self.out.extend(std::iter::repeat_n("  ", depth));
+        }
+        fits(self.out.len())
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), Fault> {
+        fits(self.out.len().saturating_add(text.len().saturating_mul(ESCAPED)))?;
+        quote(&mut self.out, text, self.style.html);
+        Ok(())
     }
 }
+
+/// How many letters an escaped one has at most.
+const ESCAPED: usize = 6;
 
 /// A number in Go's form: floats without a trailing `.0`.
 pub(crate) fn number_text(number: &serde_json::Number) -> String {
     match (number.is_f64(), number.as_f64()) {
         (true, Some(float)) => json_float(float),
         _ => number.to_string(),
-    }
-}
-
-fn separate(out: &mut String, index: usize, style: Style, depth: usize) {
-    if index > 0 {
-        out.push(',');
-    }
-    line(out, style, depth);
-}
-
-fn line(out: &mut String, style: Style, depth: usize) {
-    if style.pretty {
-        out.push('\n');
-        out.extend(std::iter::repeat_n("  ", depth));
     }
 }
 

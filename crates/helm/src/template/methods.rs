@@ -3,31 +3,40 @@
 use base64::Engine as _;
 
 use super::error::Fault;
-use super::functions::{Clock, Function, Outcome};
+use super::functions::{Clock, Function, ITEM, Outcome, fits, layout};
 use super::glob::Glob;
-use super::native::{Native, unsigned};
-use super::value::Value;
+use super::native::Native;
+use super::value::{Value, Walk};
 use crate::semver::Version;
 use crate::yaml::{self, Dialect};
+
+/// What a pattern takes to be compiled, in steps.
+const GLOB: usize = 1000;
+
+/// Longer than any pattern of files.
+const MAX_GLOB: usize = 1024;
 
 pub(super) static FILES: &[Function] = &[
     Function::method("Get", "s", |_, a| Ok(content(a).map_or(Value::text(""), Value::string_of))),
     Function::method("GetBytes", "s", |_, a| Ok(Value::Bytes(content(a).unwrap_or_default().into()))),
-    Function::method("Glob", "s", |_, a| {
+    Function::method("Glob", "s", |e, a| {
         let Some(Native::Files(files)) = receiver(a) else { return Ok(Value::Nil) };
+        e.machine.spend(GLOB + files.len())?;
+        if argument(a).len() > MAX_GLOB {
+            return Err(Fault::Limit("the pattern is too large"));
+        }
         // A pattern that is none finds everything, as in Helm.
         let glob = Glob::new(&argument(a));
         let kept = files.iter().filter(|(name, _)| glob.as_ref().is_none_or(|glob| glob.matches(name)));
         Ok(Value::native(Native::Files(kept.map(|(name, content)| (name.clone(), content.clone())).collect())))
     }),
-    Function::method("AsConfig", "", |_, a| {
-        Ok(by_base_name(a, |content| String::from_utf8_lossy(content).into_owned()))
-    }),
+    Function::method("AsConfig", "", |_, a| by_base_name(a, |content| String::from_utf8_lossy(content).into_owned())),
     Function::method("AsSecrets", "", |_, a| {
-        Ok(by_base_name(a, |content| base64::engine::general_purpose::STANDARD.encode(content)))
+        by_base_name(a, |content| base64::engine::general_purpose::STANDARD.encode(content))
     }),
     Function::method("Lines", "s", |_, a| {
         let Some(content) = content(a) else { return Ok(Value::texts(Vec::<String>::new())) };
+        fits(memchr::memchr_iter(b'\n', &content).count().saturating_mul(ITEM))?;
         let text = String::from_utf8_lossy(&content).into_owned();
         Ok(Value::texts(text.strip_suffix('\n').unwrap_or(&text).split('\n')))
     }),
@@ -43,7 +52,7 @@ pub(super) static KUBE_VERSION: &[Function] =
     &[Function::method("String", "", |_, a| Ok(shown(a))), Function::method("GitVersion", "", |_, a| Ok(shown(a)))];
 
 pub(super) static TIME: &[Function] = &[
-    Function::method("Format", "s", |_, a| Ok(Value::text(time(a)?.format(&argument(a))))),
+    Function::method("Format", "s", |_, a| Ok(Value::text(time(a)?.format(&layout(a, 1)?)))),
     Function::method("String", "", |_, a| Ok(shown(a))),
     Function::method("UTC", "", |_, a| Ok(Value::native(Native::Time(time(a)?.in_zone("UTC"))))),
     Function::method("AddDate", "iii", |_, a| {
@@ -67,9 +76,9 @@ pub(super) static TIME: &[Function] = &[
 ];
 
 pub(super) static VERSION: &[Function] = &[
-    Function::method("Major", "", |_, a| Ok(unsigned(version(a)?.major))),
-    Function::method("Minor", "", |_, a| Ok(unsigned(version(a)?.minor))),
-    Function::method("Patch", "", |_, a| Ok(unsigned(version(a)?.patch))),
+    Function::method("Major", "", |_, a| Ok(Value::unsigned(version(a)?.major))),
+    Function::method("Minor", "", |_, a| Ok(Value::unsigned(version(a)?.minor))),
+    Function::method("Patch", "", |_, a| Ok(Value::unsigned(version(a)?.patch))),
     Function::method("Prerelease", "", |_, a| Ok(Value::text(version(a)?.prerelease.as_str()))),
     Function::method("Metadata", "", |_, a| Ok(Value::text(version(a)?.metadata.as_str()))),
     Function::method("Original", "", |_, a| Ok(Value::text(version(a)?.original()))),
@@ -104,13 +113,13 @@ fn content(args: &[Value]) -> Option<Vec<u8>> {
 }
 
 /// YAML of file names without their folders, as ConfigMaps and Secrets want them.
-fn by_base_name(args: &[Value], encode: impl Fn(&[u8]) -> String) -> Value {
-    let Some(Native::Files(files)) = receiver(args) else { return Value::text("") };
+fn by_base_name(args: &[Value], encode: impl Fn(&[u8]) -> String) -> Outcome {
+    let Some(Native::Files(files)) = receiver(args) else { return Ok(Value::text("")) };
     let named = files.iter().map(|(name, content)| {
         let base = name.rsplit('/').next().unwrap_or_default();
         (base, Value::text(encode(content)))
     });
-    Value::text(yaml::write(&Value::map(named), Dialect::Plain).unwrap_or_default())
+    Ok(Value::text(yaml::write(&Value::map(named), Dialect::Plain, &Walk::default())?))
 }
 
 fn time(args: &[Value]) -> Result<&Clock, Fault> {

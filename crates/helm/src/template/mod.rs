@@ -18,6 +18,7 @@ mod value;
 
 pub(crate) use error::Fault;
 pub(crate) use exec::Executor;
+pub(crate) use functions::fits;
 pub(crate) use machine::Machine;
 pub(crate) use native::{HelmVersion, Native};
 pub(crate) use parse::{ParseError, parse};
@@ -28,3 +29,6 @@ pub(crate) const STACK: usize = 256 << 20;
 
 /// More output than this, no cluster takes.
 pub(crate) const MAX_OUTPUT: usize = 64 << 20;
+
+/// More than this no function makes or is given: what is printed comes from there.
+pub(crate) const MAX_MADE: usize = MAX_OUTPUT;

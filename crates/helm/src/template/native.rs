@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use serde_json::{Value as Json, json};
-
 use super::functions::{Clock, Function, layout_rfc3339};
 use super::methods;
-use super::value::{Element, IntType, Value};
+use super::value::{Element, Value};
 use crate::semver::Version;
 
 /// A value with fields or methods of its own.
@@ -154,25 +152,31 @@ impl Native {
         }
     }
 
-    pub(crate) fn json(&self) -> Json {
-        let plain = |value: &Value| super::json::from_value(value).unwrap_or(Json::Null);
+    /// The data in it, as Go's JSON has it.
+    pub(crate) fn plain(&self) -> Value {
+        let texts = |fields: &[(&str, &str)]| Value::map(fields.iter().map(|(key, text)| (*key, Value::text(*text))));
         match self {
-            Self::Files(_) => {
-                let entries = self.entries().unwrap_or_default();
-                Json::Object(entries.iter().map(|(key, value)| (super::print::display(key), plain(value))).collect())
+            Self::Files(files) => {
+                Value::map(files.iter().map(|(name, content)| (name.clone(), Value::Bytes(content.clone()))))
             }
             Self::Capabilities { kube, versions, helm } => {
-                json!({"KubeVersion": plain(kube), "APIVersions": plain(versions), "HelmVersion": plain(helm)})
+                let fields = [("KubeVersion", kube), ("APIVersions", versions), ("HelmVersion", helm)];
+                Value::map(fields.map(|(key, value)| (key, value.clone())))
             }
-            Self::KubeVersion { version, major, minor } => json!({"Version": version, "Major": major, "Minor": minor}),
-            Self::Versions(versions) => Json::Array(versions.iter().map(|version| Json::from(&**version)).collect()),
-            Self::HelmVersion(HelmVersion { version, commit, go, client }) => json!({
-                "version": version, "git_commit": commit, "git_tree_state": "clean", "go_version": go,
-                "kube_client_version": client,
-            }),
-            Self::Time(time) => layout_rfc3339(time).into(),
-            Self::Version(version) => version.original().into(),
-            Self::Certificate { cert, key } => json!({"Cert": cert, "Key": key}),
+            Self::KubeVersion { version, major, minor } => {
+                texts(&[("Version", version), ("Major", major), ("Minor", minor)])
+            }
+            Self::Versions(versions) => Value::texts(versions.iter().cloned()),
+            Self::HelmVersion(HelmVersion { version, commit, go, client }) => texts(&[
+                ("version", version),
+                ("git_commit", commit),
+                ("git_tree_state", "clean"),
+                ("go_version", go),
+                ("kube_client_version", client),
+            ]),
+            Self::Time(time) => Value::text(layout_rfc3339(time)),
+            Self::Version(version) => Value::text(version.original()),
+            Self::Certificate { cert, key } => texts(&[("Cert", cert), ("Key", key)]),
         }
     }
 
@@ -186,9 +190,4 @@ impl Native {
             _ => false,
         }
     }
-}
-
-/// An unsigned number of a version.
-pub(super) fn unsigned(number: u64) -> Value {
-    Value::Int(i64::try_from(number).unwrap_or(i64::MAX), IntType::Uint64)
 }

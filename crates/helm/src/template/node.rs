@@ -13,7 +13,7 @@ pub(crate) struct Tree {
     pub(crate) name: Rc<str>,
     pub(crate) source: Rc<Source>,
     pub(crate) root: Vec<Node>,
-    /// How many executions of it are under way.
+    /// How many executions of it by `include` are under way.
     pub(crate) included: Cell<usize>,
 }
 

@@ -11,7 +11,7 @@ pub(crate) fn display(value: &Value) -> String {
     out
 }
 
-/// Appends a value as `%v` prints it.
+/// Appends a value as `%v` prints it. Once there is more than may be printed it stops, and whoever asked sees that.
 pub(crate) fn write_plain(out: &mut String, value: &Value, depth: usize) {
     if depth > MAX_DEPTH || out.len() > super::MAX_OUTPUT {
         return;
@@ -19,7 +19,7 @@ pub(crate) fn write_plain(out: &mut String, value: &Value, depth: usize) {
     match value {
         Value::Nil => out.push_str("<nil>"),
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
-        Value::Int(number, _) => drop(write!(out, "{number}")),
+        Value::Int(bits, kind) => drop(write!(out, "{}", kind.number(*bits))),
         Value::Float(number) => out.push_str(&shortest(*number)),
         Value::Str(text) => out.push_str(text),
         Value::Raw(bytes) => out.push_str(&String::from_utf8_lossy(bytes)),
@@ -35,6 +35,9 @@ fn nested(out: &mut String, value: &Value, print: &mut dyn FnMut(&mut String, &V
     if let Value::Map(map) = value {
         out.push_str("map[");
         for (index, (key, field)) in map.entries().iter().enumerate() {
+            if out.len() > super::MAX_OUTPUT {
+                return;
+            }
             if index > 0 {
                 out.push(' ');
             }
@@ -46,6 +49,9 @@ fn nested(out: &mut String, value: &Value, print: &mut dyn FnMut(&mut String, &V
     } else if let Some(items) = value.as_items() {
         out.push('[');
         for (index, item) in items.iter().enumerate() {
+            if out.len() > super::MAX_OUTPUT {
+                return;
+            }
             if index > 0 {
                 out.push(' ');
             }
@@ -72,7 +78,13 @@ pub(crate) fn sprint(values: &[Value]) -> String {
 
 /// `fmt.Sprintln`
 pub(crate) fn sprintln(values: &[Value]) -> String {
-    let mut out = values.iter().map(display).collect::<Vec<_>>().join(" ");
+    let mut out = String::new();
+    for (index, value) in values.iter().enumerate() {
+        if index > 0 {
+            out.push(' ');
+        }
+        write_plain(&mut out, value, 0);
+    }
     out.push('\n');
     out
 }
@@ -277,11 +289,11 @@ impl Printer<'_> {
                 if index > 0 {
                     self.out.push_str(", ");
                 }
-                if let Value::Nil = value {
-                    self.out.push_str("<nil>");
-                } else {
-                    let _ = write!(self.out, "{}={}", value.type_name(), display(value));
+                if !matches!(value, Value::Nil) {
+                    self.out.push_str(value.type_name());
+                    self.out.push('=');
                 }
+                write_plain(&mut self.out, value, 0);
             }
             self.out.push(')');
         }
@@ -326,6 +338,9 @@ impl Printer<'_> {
             return;
         };
         self.next += 1;
+        if self.out.len() > super::MAX_OUTPUT {
+            return;
+        }
         let spec = if verb == 'v' { Spec { plus: false, ..spec } } else { spec };
         match verb {
             'v' if spec.sharp && value.as_bytes().is_some() => {
@@ -346,7 +361,7 @@ fn verb_value(out: &mut String, value: &Value, verb: char, spec: Spec, depth: us
         (Value::Nil, _) if depth > 0 => out.push_str("<nil>"),
         (Value::Nil, _) => drop(write!(out, "%!{verb}(<nil>)")),
         (Value::Bool(value), 't' | 'v') => pad(out, if *value { "true" } else { "false" }, spec),
-        (Value::Int(number, kind), _) => integer(out, *number, *kind, verb, spec),
+        (Value::Int(bits, kind), _) => integer(out, kind.number(*bits), *kind, verb, spec),
         (Value::Float(number), 'v' | 'g' | 'G' | 'e' | 'E' | 'f' | 'F') => {
             let text = match (verb, spec.precision) {
                 ('e' | 'E', precision) => match special(*number) {
@@ -376,7 +391,7 @@ fn verb_value(out: &mut String, value: &Value, verb: char, spec: Spec, depth: us
     }
 }
 
-fn integer(out: &mut String, number: i64, kind: IntType, verb: char, spec: Spec) {
+fn integer(out: &mut String, number: i128, kind: IntType, verb: char, spec: Spec) {
     let sign = if number < 0 { "-" } else { "" };
     let magnitude = number.unsigned_abs();
     let rune = u32::try_from(number).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER);

@@ -4,6 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use super::MAX_MADE;
+use super::error::Fault;
 use super::native::Native;
 
 /// How deep values may be nested before a walk over them gives up: a map can contain itself.
@@ -12,26 +14,55 @@ pub(crate) const MAX_DEPTH: usize = 512;
 /// How many values a walk may see: maps that share maps are small, and endless to whoever follows every way.
 const MAX_WALK: usize = 2_000_000;
 
-/// The limits of one walk over values.
-pub(crate) struct Walk(Cell<usize>);
+/// The limits of one walk over values: how deep, how many, and how much text is copied or compared on the way.
+#[derive(Default)]
+pub(crate) struct Walk {
+    values: Cell<usize>,
+    bytes: Cell<usize>,
+}
 
 impl Walk {
-    pub(crate) fn new() -> Self {
-        Self(Cell::new(0))
+    /// Counts a value at a depth; false once it is too deep or there were too many.
+    pub(crate) fn goes_on(&self, depth: usize) -> bool {
+        self.values.set(self.values.get() + 1);
+        depth <= MAX_DEPTH && !self.is_spent()
     }
 
-    /// Counts a value at a depth; false once there were too many.
-    pub(crate) fn goes_on(&self, depth: usize) -> bool {
-        self.0.set(self.0.get() + 1);
-        depth <= MAX_DEPTH && self.0.get() <= MAX_WALK
+    /// Counts bytes; false once there were too many.
+    pub(crate) fn takes(&self, bytes: usize) -> bool {
+        self.bytes.set(self.bytes.get().saturating_add(bytes));
+        !self.is_spent()
+    }
+
+    fn is_spent(&self) -> bool {
+        self.values.get() > MAX_WALK || self.bytes.get() > MAX_MADE
+    }
+
+    /// Fails if there was too much.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if self.is_spent() { Err(Fault::TOO_LARGE) } else { Ok(()) }
+    }
+
+    /// Why it ended: there was too much, or, in these words, it went too deep.
+    pub(crate) fn fault(&self, too_deep: &str) -> Fault {
+        self.check().err().unwrap_or_else(|| too_deep.into())
+    }
+
+    /// What it took, in steps of a rendering.
+    pub(crate) fn steps(&self) -> usize {
+        self.values.get() + self.bytes.get() / BYTES_PER_STEP
     }
 }
+
+/// How many bytes are copied or looked at in the time of a step.
+pub(crate) const BYTES_PER_STEP: usize = 64;
 
 /// A value of a template.
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
     Nil,
     Bool(bool),
+    /// An integer; one of [`IntType::Uint64`] has the bits of its number.
     Int(i64, IntType),
     Float(f64),
     Str(Rc<str>),
@@ -62,6 +93,11 @@ impl IntType {
             Self::Uint32 => "uint32",
             Self::Uint64 => "uint64",
         }
+    }
+
+    /// The number that an integer of this type is.
+    pub(crate) fn number(self, bits: i64) -> i128 {
+        if self == Self::Uint64 { bits.cast_unsigned().into() } else { bits.into() }
     }
 }
 
@@ -147,6 +183,10 @@ impl Value {
         Self::Int(number, IntType::Int64)
     }
 
+    pub(crate) fn unsigned(number: u64) -> Self {
+        Self::Int(number.cast_signed(), IntType::Uint64)
+    }
+
     pub(crate) fn count(number: usize) -> Self {
         Self::int(i64::try_from(number).unwrap_or(i64::MAX))
     }
@@ -180,6 +220,26 @@ impl Value {
     pub(crate) fn map_of<K: Into<Rc<str>>>(element: Element, fields: impl IntoIterator<Item = (K, Value)>) -> Self {
         let fields = RefCell::new(fields.into_iter().map(|(key, value)| (key.into(), value)).collect());
         Self::Map(Rc::new(Map { element, fields }))
+    }
+
+    /// What JSON says, with all whole numbers it can have.
+    pub(crate) fn exact(json: &serde_json::Value) -> Self {
+        Self::read(json, |number| number.as_i64().map(Self::int64).or_else(|| number.as_u64().map(Self::unsigned)))
+    }
+
+    fn read(json: &serde_json::Value, whole: fn(&serde_json::Number) -> Option<Self>) -> Self {
+        match json {
+            serde_json::Value::Null => Self::Nil,
+            serde_json::Value::Bool(value) => Self::Bool(*value),
+            serde_json::Value::Number(number) => {
+                whole(number).unwrap_or_else(|| Self::Float(number.as_f64().unwrap_or_default()))
+            }
+            serde_json::Value::String(text) => Self::text(text.as_str()),
+            serde_json::Value::Array(items) => Self::list(items.iter().map(|item| Self::read(item, whole)).collect()),
+            serde_json::Value::Object(fields) => {
+                Self::map(fields.iter().map(|(key, value)| (key.as_str(), Self::read(value, whole))))
+            }
+        }
     }
 
     pub(crate) fn native(native: Native) -> Self {
@@ -270,14 +330,25 @@ impl Value {
         }
     }
 
-    /// A copy that shares nothing, as far as values are plain.
-    pub(crate) fn deep_copy(&self) -> Result<Self, String> {
-        self.copy_within(&Walk::new(), 0)
+    /// What it takes by itself: the bytes of a text, the places of a list, without what is in them. Maps are shared by
+    /// whoever has them.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Str(text) => text.len(),
+            Self::Raw(bytes) | Self::Bytes(bytes) => bytes.len(),
+            Self::List(list) => std::mem::size_of_val(list.items.as_slice()),
+            _ => 0,
+        }
     }
 
-    fn copy_within(&self, walk: &Walk, depth: usize) -> Result<Self, String> {
+    /// A copy that shares nothing, as far as values are plain.
+    pub(crate) fn deep_copy(&self, walk: &Walk) -> Result<Self, Fault> {
+        self.copy_within(walk, 0)
+    }
+
+    fn copy_within(&self, walk: &Walk, depth: usize) -> Result<Self, Fault> {
         if !walk.goes_on(depth) {
-            return Err("values are nested too deep".to_owned());
+            return Err(walk.fault("values are nested too deep"));
         }
         Ok(match self {
             Self::List(list) => {
@@ -296,8 +367,8 @@ impl Value {
     }
 
     /// Whether two values are deeply equal: same types, same content.
-    pub(crate) fn deep_equal(&self, other: &Self) -> bool {
-        self.equal_within(other, &Walk::new(), 0)
+    pub(crate) fn deep_equal(&self, other: &Self, walk: &Walk) -> bool {
+        self.equal_within(other, walk, 0)
     }
 
     fn equal_within(&self, other: &Self, walk: &Walk, depth: usize) -> bool {
@@ -309,8 +380,10 @@ impl Value {
             (Self::Bool(a), Self::Bool(b)) => a == b,
             (Self::Int(a, one), Self::Int(b, two)) => a == b && one == two,
             (Self::Float(a), Self::Float(b)) => a == b,
-            (Self::Str(a), Self::Str(b)) => a == b,
-            (Self::Raw(a), Self::Raw(b)) | (Self::Bytes(a), Self::Bytes(b)) => a == b,
+            (Self::Str(a), Self::Str(b)) => a.len() == b.len() && walk.takes(a.len()) && a == b,
+            (Self::Raw(a), Self::Raw(b)) | (Self::Bytes(a), Self::Bytes(b)) => {
+                a.len() == b.len() && walk.takes(a.len()) && a == b
+            }
             (Self::List(a), Self::List(b)) => {
                 a.element == b.element
                     && a.items.len() == b.items.len()
@@ -330,20 +403,9 @@ impl Value {
 }
 
 impl From<&serde_json::Value> for Value {
-    /// Numbers keep the type that they were read with: whole ones are `int64`, as `--set` gives them.
+    /// Numbers keep the type that they were read with: whole ones are `int64`, as `--set` gives them. Larger ones are
+    /// floats, as in Helm.
     fn from(json: &serde_json::Value) -> Self {
-        match json {
-            serde_json::Value::Null => Self::Nil,
-            serde_json::Value::Bool(value) => Self::Bool(*value),
-            serde_json::Value::Number(number) => match number.as_i64() {
-                Some(whole) => Self::int64(whole),
-                None => Self::Float(number.as_f64().unwrap_or_default()),
-            },
-            serde_json::Value::String(text) => Self::text(text.as_str()),
-            serde_json::Value::Array(items) => Self::list(items.iter().map(Self::from).collect()),
-            serde_json::Value::Object(fields) => {
-                Self::map(fields.iter().map(|(key, value)| (key.as_str(), Self::from(value))))
-            }
-        }
+        Self::read(json, |number| number.as_i64().map(Self::int64))
     }
 }

@@ -22,12 +22,15 @@ pub(crate) const MAX_DEPTH: usize = 512;
 pub fn from_yaml(text: &str) -> Result<Values, String> {
     match kernel::yaml::value(text).map_err(|error| error.to_string())? {
         Json::Null => Ok(Values::new()),
-        Json::Object(mut fields) => {
-            fields.values_mut().for_each(floats);
-            Ok(fields)
-        }
+        Json::Object(fields) => Ok(from_json(fields)),
         _ => Err("values are no mapping".to_owned()),
     }
+}
+
+/// Values that came as JSON, as if they had been read from a file.
+pub fn from_json(mut values: Values) -> Values {
+    values.values_mut().for_each(floats);
+    values
 }
 
 /// Makes every number the float that Helm reads.

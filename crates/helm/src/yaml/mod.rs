@@ -4,7 +4,7 @@ mod resolve;
 mod scalar;
 mod sort;
 
-use crate::template::{Map, Value, Walk, json};
+use crate::template::{Fault, Map, Native, Value, Walk, fits, json};
 
 /// Indentation of a nested mapping or of text that goes on.
 const INDENT: usize = 2;
@@ -24,22 +24,23 @@ pub(crate) enum Dialect {
     Pretty,
 }
 
-/// One document, without the newline at its end; or what Go's JSON, which it goes through there, says against it.
-pub(crate) fn write(value: &Value, dialect: Dialect) -> Result<String, String> {
-    let mut writer = Writer { out: String::with_capacity(USUAL), column: 0, dialect, walk: Walk::new(), depth: 0 };
+/// One document, without the newline at its end. What `toYaml` is given goes through Go's JSON there, which says
+/// something against some values; `toYamlPretty` writes whatever there is.
+pub(crate) fn write(value: &Value, dialect: Dialect, walk: &Walk) -> Result<String, Fault> {
+    let mut writer = Writer { out: String::with_capacity(USUAL), column: 0, dialect, walk, depth: 0 };
     writer.node(value, None, false)?;
     Ok(writer.out)
 }
 
-struct Writer {
+struct Writer<'w> {
     out: String,
     column: usize,
     dialect: Dialect,
-    walk: Walk,
+    walk: &'w Walk,
     depth: usize,
 }
 
-impl Writer {
+impl Writer<'_> {
     fn push(&mut self, text: &str) {
         self.out.push_str(text);
         self.column += text.chars().count();
@@ -68,13 +69,15 @@ impl Writer {
 
     /// A node inside a collection at `indent`; at the root there is none. `in_place` means that a collection goes on in
     /// this line, after a dash.
-    fn node(&mut self, value: &Value, indent: Option<usize>, in_place: bool) -> Result<(), String> {
+    fn node(&mut self, value: &Value, indent: Option<usize>, in_place: bool) -> Result<(), Fault> {
         let (inner, in_place) = (indent.map_or(0, |indent| indent + INDENT), in_place || indent.is_none());
         match value {
             Value::Map(map) if map.len() > 0 => self.mapping(map, inner, in_place),
             Value::List(list) if !list.items.is_empty() => self.sequence(&list.items, inner, in_place),
-            Value::Native(native) => self.node(&Value::from(&native.json()), indent, in_place),
-            scalar => self.scalar(scalar, inner.max(INDENT)),
+            other => match self.seen_as(other) {
+                Some(seen) => self.node(&seen, indent, in_place),
+                None => self.scalar(other, inner.max(INDENT)),
+            },
         }
     }
 
@@ -84,13 +87,14 @@ impl Writer {
         parts: &[T],
         indent: usize,
         in_place: bool,
-        write: impl Fn(&mut Self, &T) -> Result<(), String>,
-    ) -> Result<(), String> {
+        write: impl Fn(&mut Self, &T) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         self.depth += 1;
         for (index, part) in parts.iter().enumerate() {
             if !self.walk.goes_on(self.depth) {
-                return Err(json::CYCLE.to_owned());
+                return Err(self.walk.fault(json::CYCLE));
             }
+            fits(self.out.len() + indent)?;
             if index > 0 || !in_place {
                 self.line(indent);
             }
@@ -100,30 +104,30 @@ impl Writer {
         Ok(())
     }
 
-    fn mapping(&mut self, map: &Map, indent: usize, in_place: bool) -> Result<(), String> {
+    fn mapping(&mut self, map: &Map, indent: usize, in_place: bool) -> Result<(), Fault> {
         let mut fields = map.entries();
-        fields.sort_by(|(a, _), (b, _)| sort::compare(a, b, self.dialect));
+        sort::sort(&mut fields, &|(a, _), (b, _)| sort::compare(a, b, self.dialect));
         self.parts(&fields, indent, in_place, |writer, (key, value)| writer.entry(key, value, indent))
     }
 
-    fn entry(&mut self, key: &str, value: &Value, indent: usize) -> Result<(), String> {
+    fn entry(&mut self, key: &str, value: &Value, indent: usize) -> Result<(), Fault> {
         if key.len() > LONGEST_KEY || key.contains('\n') {
             self.push("? ");
-            self.text(key, indent + INDENT, false);
+            self.text(key, indent + INDENT, false)?;
             if !self.out.ends_with('\n') {
                 self.newline();
             }
             self.pad(indent);
             self.push(":");
         } else {
-            self.text(key, indent, true);
+            self.text(key, indent, true)?;
             self.push(":");
         }
         self.value(value, indent)
     }
 
     /// The value behind a key.
-    fn value(&mut self, value: &Value, indent: usize) -> Result<(), String> {
+    fn value(&mut self, value: &Value, indent: usize) -> Result<(), Fault> {
         match value {
             // Lists of a mapping stand where the mapping stands, in the older dialect.
             Value::List(list) if !list.items.is_empty() => {
@@ -131,15 +135,27 @@ impl Writer {
                 self.sequence(&list.items, indent, false)
             }
             Value::Map(map) if map.len() > 0 => self.mapping(map, indent + INDENT, false),
-            Value::Native(native) => self.value(&Value::from(&native.json()), indent),
-            other => {
-                self.put(' ');
-                self.scalar(other, indent + INDENT)
-            }
+            other => match self.seen_as(other) {
+                Some(seen) => self.value(&seen, indent),
+                None => {
+                    self.put(' ');
+                    self.scalar(other, indent + INDENT)
+                }
+            },
         }
     }
 
-    fn sequence(&mut self, items: &[Value], indent: usize, in_place: bool) -> Result<(), String> {
+    /// What a value is to the library behind a function, if that is something else.
+    fn seen_as(&self, value: &Value) -> Option<Value> {
+        match (value, self.dialect) {
+            (Value::Native(native), Dialect::Pretty) if matches!(**native, Native::Time(_)) => None,
+            (Value::Native(native), _) => Some(native.plain()),
+            (Value::Bytes(_), Dialect::Pretty) => value.as_items().map(|items| Value::list(items.into_owned())),
+            _ => None,
+        }
+    }
+
+    fn sequence(&mut self, items: &[Value], indent: usize, in_place: bool) -> Result<(), Fault> {
         self.parts(items, indent, in_place, |writer, item| {
             writer.push("- ");
             writer.node(item, Some(indent), true)

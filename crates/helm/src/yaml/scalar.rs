@@ -3,7 +3,16 @@
 use super::resolve::is_ambiguous;
 use super::{Dialect, Writer};
 use crate::template::print::{json_float, shortest};
-use crate::template::{Value, json};
+use crate::template::{Fault, Value, fits, json};
+
+/// The letters in a line of bytes that are no text.
+const BINARY_LINE: usize = 70;
+
+/// How many letters an escaped one has at most.
+const ESCAPED: usize = 4;
+
+/// Of a shorter text it does not matter how many lines it has.
+const SHORT: usize = 4096;
 
 /// Columns after which a text is folded at its next space.
 const WIDTH: usize = 80;
@@ -63,24 +72,34 @@ fn analyse(text: &str) -> Analysis {
     }
 }
 
-impl Writer {
+impl Writer<'_> {
     /// A scalar whose lines go on at `indent`, or a collection of nothing.
-    pub(super) fn scalar(&mut self, value: &Value, indent: usize) -> Result<(), String> {
+    pub(super) fn scalar(&mut self, value: &Value, indent: usize) -> Result<(), Fault> {
         match value {
             Value::Nil => self.push("null"),
             Value::Bool(value) => self.push(if *value { "true" } else { "false" }),
-            Value::Int(number, _) => self.push(&number.to_string()),
-            Value::Float(number) if !number.is_finite() => return Err(json::unsupported(*number)),
+            Value::Int(bits, kind) => self.push(&kind.number(*bits).to_string()),
+            Value::Float(number) if !number.is_finite() => match self.dialect {
+                Dialect::Plain => return Err(json::unsupported(*number).into()),
+                Dialect::Pretty if number.is_nan() => self.push(".nan"),
+                Dialect::Pretty => self.push(if *number < 0.0 { "-.inf" } else { ".inf" }),
+            },
             Value::Float(number) => {
                 let text = self.float(*number);
                 self.push(&text);
             }
-            Value::Str(text) => self.text(text, indent, false),
-            Value::Raw(bytes) => self.text(&String::from_utf8_lossy(bytes), indent, false),
-            Value::Bytes(bytes) => self.text(&json::encoded(bytes), indent, false),
+            Value::Str(text) => self.text(text, indent, false)?,
+            Value::Raw(bytes) if self.dialect == Dialect::Pretty => self.binary(bytes, indent)?,
+            Value::Raw(bytes) => self.text(&String::from_utf8_lossy(bytes), indent, false)?,
+            Value::Bytes(bytes) => self.text(&json::encoded(bytes), indent, false)?,
             list if list.is_nil_list() && self.dialect == Dialect::Plain => self.push("null"),
             Value::List(_) => self.push("[]"),
-            Value::Map(_) | Value::Native(_) => self.push("{}"),
+            Value::Map(_) => self.push("{}"),
+            Value::Native(native) => {
+                if let Value::Str(text) = native.plain() {
+                    self.push(&text);
+                }
+            }
         }
         Ok(())
     }
@@ -96,7 +115,33 @@ impl Writer {
         }
     }
 
-    pub(super) fn text(&mut self, text: &str, indent: usize, is_key: bool) {
+    /// Bytes that are no text.
+    fn binary(&mut self, bytes: &[u8], indent: usize) -> Result<(), Fault> {
+        self.push("!!binary ");
+        let encoded = json::encoded(bytes);
+        if encoded.len() <= BINARY_LINE {
+            self.push(&encoded);
+            return Ok(());
+        }
+        let lines = encoded.as_bytes().chunks(BINARY_LINE).filter_map(|line| std::str::from_utf8(line).ok());
+        let lines = lines.fold(String::with_capacity(encoded.len() + 1), |text, line| text + line + "\n");
+        self.fit_text(&lines, indent)?;
+        self.literal(&lines, indent);
+        Ok(())
+    }
+
+    /// Fails if a text would be too large, however it is written: letters are escaped, and lines are indented.
+    fn fit_text(&self, text: &str, indent: usize) -> Result<(), Fault> {
+        let lines = match text.len() {
+            ..SHORT => text.len(),
+            _ => text.chars().filter(|c| *c == ' ' || is_break(*c)).count(),
+        };
+        let size = text.len().saturating_mul(ESCAPED).saturating_add(lines.saturating_mul(indent));
+        fits(self.out.len().saturating_add(size))
+    }
+
+    pub(super) fn text(&mut self, text: &str, indent: usize, is_key: bool) -> Result<(), Fault> {
+        self.fit_text(text, indent)?;
         let analysis = analyse(text);
         let wanted = if text.contains('\n') {
             Style::Literal
@@ -122,6 +167,7 @@ impl Writer {
             Style::Double => self.double(text, indent, folds),
             Style::Literal => self.literal(text, indent),
         }
+        Ok(())
     }
 
     /// Plain or single-quoted text, cut at single spaces once the line is long.

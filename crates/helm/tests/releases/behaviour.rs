@@ -251,6 +251,43 @@ async fn drift_is_found_and_repaired() {
 }
 
 #[tokio::test]
+async fn a_kind_that_is_gone_is_drift_and_comes_back() {
+    const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: bells.shop.example.com}\nspec:\n  group: shop.example.com\n  names: {kind: Bell, plural: bells, singular: bell, listKind: BellList}\n  scope: Namespaced\n  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}\n---\n";
+    const BELL: &str = "apiVersion: shop.example.com/v1\nkind: Bell\nmetadata: {name: bell}\nspec: {loud: true}\n";
+    let told = |found: Vec<helm::action::ObjectRef>| found.iter().map(ToString::to_string).collect::<Vec<_>>();
+    for is_template in [false, true] {
+        let side = Side::start().await;
+        let bystander = config_map("a", "b");
+        let (actions, options) = (side.actions(), options(NAMESPACE));
+        let release = if is_template {
+            // Helm, too, knows no kind before its definition is there.
+            install(&side, &format!("{bystander}{DEFINITION}"), &options).await.unwrap();
+            let both = chart(&format!("{bystander}{DEFINITION}{BELL}"));
+            actions.upgrade(RELEASE, &both, &Values::new(), &options).await.unwrap()
+        } else {
+            let mut defining = chart(&format!("{bystander}{BELL}"));
+            defining.files.push(File { name: "crds/bells.yaml".to_owned(), content: DEFINITION.to_owned().into() });
+            actions.install(RELEASE, &defining, &Values::new(), &options).await.unwrap()
+        };
+        let definition = kind("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions");
+        let definitions: Api<DynamicObject> = Api::all_with(side.client.clone(), &definition);
+        let (by_template, bell) = (["CustomResourceDefinition bells.shop.example.com"], ["Bell shop/bell"]);
+        let repaired = [&by_template[usize::from(!is_template)..], &bell].concat();
+        // Before and after a restart.
+        for actions in [actions, side.actions()] {
+            definitions.delete("bells.shop.example.com", &DeleteParams::default()).await.unwrap();
+            let is_gone = |found: Option<&DynamicObject>| found.is_none();
+            let gone = kube::runtime::wait::await_condition(definitions.clone(), "bells.shop.example.com", is_gone);
+            gone.await.unwrap();
+            let missing = told(actions.drift(&release).await.unwrap());
+            assert_eq!(missing, [&by_template[usize::from(!is_template)..], &["Bell bell"]].concat());
+            assert_eq!(told(actions.repair(&release).await.unwrap()), repaired);
+            assert_eq!(told(actions.drift(&release).await.unwrap()), [""; 0]);
+        }
+    }
+}
+
+#[tokio::test]
 async fn histories_have_an_end() {
     let side = Side::start().await;
     let short = Options { max_history: 3, ..options(NAMESPACE) };
@@ -262,6 +299,47 @@ async fn histories_have_an_end() {
     assert_eq!(statuses(&side).await, expected);
     let error = side.actions().rollback(RELEASE, Some(1), &short).await.unwrap_err();
     assert_eq!((error.reason(), error.to_string()), ("NotInstalled", "release rel revision 1 is not there".to_owned()));
+}
+
+/// What cannot be changed back makes every way back fail.
+fn immutable(name: &str, word: &str) -> String {
+    config_map(name, word).replace("kind: ConfigMap\n", "kind: ConfigMap\nimmutable: true\n")
+}
+
+#[tokio::test]
+async fn a_failed_revision_leaves_nothing_behind_when_its_record_goes() {
+    let side = Side::start().await;
+    let short = Options { max_history: 3, ..options(NAMESPACE) };
+    install(&side, &config_map("stuck", "a"), &short).await.unwrap();
+    upgrade(&side, &immutable("stuck", "b"), &short).await.unwrap();
+    let refused = |only: &str| format!("{}{}", config_map("aside", only), config_map("stuck", "c"));
+    let first = refused("x").replace("aside", "only-first");
+    for template in [first, refused("y"), refused("z"), refused("x")] {
+        assert_eq!(upgrade(&side, &template, &short).await.unwrap_err().reason(), "Refused");
+    }
+    assert_eq!(statuses(&side).await, [(2, Status::Deployed), (5, Status::Failed), (6, Status::Failed)]);
+    assert_eq!(names(&side).await, ["aside", "stuck"]);
+    for failed in 6..10 {
+        assert_eq!(side.actions().rollback(RELEASE, Some(failed), &short).await.unwrap_err().reason(), "Refused");
+    }
+    // The way back is still there, although nothing is deployed.
+    assert_eq!(statuses(&side).await, [(2, Status::Superseded), (9, Status::Failed), (10, Status::Failed)]);
+    let back = side.actions().rollback(RELEASE, None, &short).await.unwrap();
+    assert_eq!((back.info.description.as_str(), names(&side).await), ("Rollback to 2", vec!["stuck".to_owned()]));
+}
+
+#[tokio::test]
+async fn what_failed_twice_is_removed_with_all_it_left() {
+    let side = Side::start().await;
+    let broken = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: [{port: 0}]}\n";
+    install(&side, &format!("{}{broken}", config_map("one", "a")), &options(NAMESPACE)).await.unwrap_err();
+    upgrade(&side, &format!("{}{broken}", config_map("two", "a")), &options(NAMESPACE)).await.unwrap_err();
+    // Nothing that failed becomes complete because going back to it failed as well.
+    side.actions().rollback(RELEASE, Some(1), &options(NAMESPACE)).await.unwrap_err();
+    assert_eq!(statuses(&side).await, [(1, Status::Failed), (2, Status::Failed), (3, Status::Failed)]);
+    assert_eq!(names(&side).await, ["one", "two"]);
+    side.actions().uninstall(RELEASE, &options(NAMESPACE)).await.unwrap();
+    assert_eq!((statuses(&side).await, names(&side).await), (vec![], vec![]));
 }
 
 #[tokio::test]

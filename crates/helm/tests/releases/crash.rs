@@ -250,6 +250,45 @@ async fn what_is_refused_is_taken_back_whatever_is_killed() {
     }
 }
 
+/// Once it is immutable, there is no way back.
+const STUBBORN: &str = "\
+==== stubborn
+-- templates/objects.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: plain}
+immutable: {{ ne .Values.word \"a\" }}
+data: {word: \"{{ .Values.word }}\"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: \"only-{{ .Values.word }}\"}
+data: {a: b}
+-- values.yaml --
+word: a
+";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_failed_rollback_left_is_removed_whatever_is_killed() {
+    let side = Side::start().await;
+    for at in 0.. {
+        let namespace = format!("stubborn-{at}");
+        let chart = Unpacked::new(&charts(STUBBORN)[0]).chart;
+        for step in ["install", "upgrade --set word=b"] {
+            act(&side.actions(), &chart, &namespace, step).await.unwrap();
+        }
+        act(&side.actions(), &chart, &namespace, "rollback 1").await.unwrap_err();
+        let index = side.actions().records(&namespace).index(RELEASE).await.unwrap();
+        assert_eq!(index, [(1, Status::Superseded), (2, Status::Superseded), (3, Status::Failed)]);
+        let sent = interrupted(&side, &chart, &namespace, "uninstall", at, Cut::Before).await;
+        assert_eq!(end(&side, &namespace).await, (vec![], vec![]), "cut {at}");
+        if sent <= at {
+            assert!(at > 10, "a removal takes {at} requests only");
+            return;
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn definitions_are_installed_although_the_values_changed_meanwhile() {
     let side = Side::start().await;

@@ -112,6 +112,7 @@ pub(super) fn compare(observed: &Observed, plan: &mut Plan, state: u64, wanted: 
     }
     contested(observed, plan);
     let compared = observed.progress.compared.as_ref();
+    let repairs = wanted.drift == DriftPolicy::Repair;
     if wanted.drift == DriftPolicy::Report {
         plan.blockers.extend(drifted(observed, &wanted));
     }
@@ -124,7 +125,7 @@ pub(super) fn compare(observed: &Observed, plan: &mut Plan, state: u64, wanted: 
             look_again(plan, left);
             return;
         }
-    } else if compared.is_some_and(|compared| compared.state == state) {
+    } else if compared.is_some_and(|compared| compared.state == state && (!repairs || compared.differing.is_empty())) {
         return;
     }
     let pause = observed.progress.mending.pause(observed.now);
@@ -132,7 +133,6 @@ pub(super) fn compare(observed: &Observed, plan: &mut Plan, state: u64, wanted: 
         look_again(plan, pause);
         return;
     }
-    let repairs = wanted.drift == DriftPolicy::Repair;
     plan.step = Some(Step::Compare(Box::new(wanted), repairs));
 }
 

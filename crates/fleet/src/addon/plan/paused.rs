@@ -24,7 +24,7 @@ pub(super) fn paused(observed: &Observed) -> Option<Blocker> {
         let remedy = format!("set spec.paused of {kind} {} to false", observed.key.name);
         return Some(blocker(PAUSED, message, BlockerOwner::User, remedy));
     }
-    observed.ground.hands_off.clone()
+    observed.ground.paused.clone().or_else(|| observed.ground.hands_off.clone())
 }
 
 /// What is asked for and does not come because nothing is to be changed; to be said after why that is.

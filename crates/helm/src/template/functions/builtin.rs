@@ -1,8 +1,10 @@
 //! The functions of Go's text/template itself.
 
-use super::{Fault, Function, Outcome, any, f, int, text};
+use std::borrow::Cow;
+
+use super::{Fault, Function, Outcome, any, f, fits, int, text};
 use crate::template::print::{sprint, sprintf, sprintln};
-use crate::template::value::{IntType, Value};
+use crate::template::value::{IntType, Value, Walk};
 
 pub(super) static FUNCTIONS: &[Function] = &[
     f("and", "v*", |_, _| Ok(Value::Nil)),
@@ -20,9 +22,9 @@ pub(super) static FUNCTIONS: &[Function] = &[
     f("printf", "sv*", |_, a| Ok(Value::text(sprintf(&text(a, 0), a.get(1..).unwrap_or_default())))),
     f("println", "v*", |_, a| Ok(Value::text(sprintln(a)))),
     f("call", "vv*", |_, a| Err(format!("non-function of type {}", any(a, 0).type_name()).into())),
-    f("html", "v*", |_, a| Ok(Value::text(escape(&joined(a), html)))),
-    f("js", "v*", |_, a| Ok(Value::text(escape(&joined(a), js)))),
-    f("urlquery", "v*", |_, a| Ok(Value::text(super::urls::query_escape(&joined(a))))),
+    f("html", "v*", |_, a| Ok(Value::text(escape(&joined(a)?, html)))),
+    f("js", "v*", |_, a| Ok(Value::text(escape(&joined(a)?, js)))),
+    f("urlquery", "v*", |_, a| Ok(Value::text(super::urls::query_escape(&joined(a)?)))),
 ];
 
 /// Whether a function stops at its first operand that is true (`or`) or false (`and`).
@@ -34,11 +36,17 @@ pub(crate) fn short_circuit(name: &str) -> Option<bool> {
     }
 }
 
-fn joined(args: &[Value]) -> String {
-    match args {
-        [Value::Str(text)] => text.to_string(),
-        _ => sprint(args),
-    }
+/// How many letters an escaped one has at most.
+const ESCAPED: usize = 6;
+
+/// What is to be escaped.
+fn joined(args: &[Value]) -> Result<Cow<'_, str>, Fault> {
+    let text = match args {
+        [Value::Str(text)] => Cow::Borrowed(&**text),
+        _ => Cow::Owned(sprint(args)),
+    };
+    fits(text.len().saturating_mul(ESCAPED))?;
+    Ok(text)
 }
 
 fn escape(text: &str, one: fn(char) -> Option<String>) -> String {
@@ -78,7 +86,7 @@ fn js(c: char) -> Option<String> {
 #[derive(PartialEq)]
 enum Basic<'a> {
     Bool(bool),
-    Int(i64),
+    Int(i128),
     Float(f64),
     Text(&'a [u8]),
     Nothing,
@@ -89,7 +97,7 @@ fn basic(value: &Value) -> Basic<'_> {
     match value {
         Value::Nil => Basic::Nothing,
         Value::Bool(value) => Basic::Bool(*value),
-        Value::Int(number, _) => Basic::Int(*number),
+        Value::Int(bits, kind) => Basic::Int(kind.number(*bits)),
         Value::Float(number) => Basic::Float(*number),
         Value::Str(_) | Value::Raw(_) => Basic::Text(value.as_bytes().unwrap_or_default()),
         _ => Basic::Other,
@@ -130,7 +138,7 @@ fn equal(a: &Value, b: &Value) -> Result<bool, Fault> {
         (_, Basic::Nothing) => a.is_nil_list(),
         (Basic::Other, Basic::Other) => {
             if is_comparable(a) && is_comparable(b) {
-                return Ok(a.deep_equal(b));
+                return Ok(a.deep_equal(b, &Walk::default()));
             }
             return Err(non_comparable(a, b));
         }
@@ -162,6 +170,7 @@ fn len(value: &Value) -> Outcome {
     let length = match value {
         Value::Nil => return Err("len of nil pointer".into()),
         Value::Str(_) | Value::Raw(_) => value.as_bytes().unwrap_or_default().len(),
+        Value::Bytes(bytes) => bytes.len(),
         Value::Map(map) => map.len(),
         Value::Native(native) if native.entries().is_some() => native.entries().unwrap_or_default().len(),
         other => match other.as_items() {

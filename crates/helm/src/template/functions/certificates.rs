@@ -10,14 +10,19 @@ use pki::{Authority, KeySource, Leaf, PkiError, PrivateKey, ServerProfile, Subje
 
 use super::convert::strval;
 use super::random::filled;
-use super::{Fault, Function, Outcome, any, f, int, text};
+use super::{Fault, Function, Outcome, any, f, fits, int, text};
 use crate::template::exec::Executor;
 use crate::template::native::Native;
 use crate::template::value::Value;
 
+/// What a key takes to be made, in steps: as many as a large key may be made in half a minute.
+const LARGE_KEY: usize = 200_000;
+const KEY: usize = 20_000;
+
 pub(super) static FUNCTIONS: &[Function] = &[
-    f("genPrivateKey", "s", |_, a| {
+    f("genPrivateKey", "s", |e, a| {
         let kind = text(a, 0);
+        e.machine.spend(if matches!(&*kind, "" | "rsa") { LARGE_KEY } else { 1000 })?;
         Ok(Value::text(new_key(&kind).unwrap_or_else(|error| error)))
     }),
     f("genCA", "si", |e, a| authority(e, &text(a, 0), int(a, 1), None)),
@@ -127,20 +132,30 @@ fn told(error: &PkiError) -> Fault {
     error.to_string().into()
 }
 
-fn authority(executor: &Executor<'_>, name: &str, days: i64, given: Option<String>) -> Outcome {
+fn authority(executor: &mut Executor<'_>, name: &str, days: i64, given: Option<String>) -> Outcome {
+    executor.machine.spend(KEY)?;
     let keys = Keys { executor, given };
     let made = Authority::without_alt_names(&Subject::named(name), validity(executor, days)?, &keys);
     let made = made.map_err(|error| told(&error))?;
     Ok(Value::native(Native::Certificate { cert: made.certificate_pem(), key: made.key_pem().expose().to_owned() }))
 }
 
-fn leaf(executor: &Executor<'_>, a: &[Value], signer: Option<&Value>, given: Option<String>) -> Outcome {
-    let texts = |index: usize| -> Vec<String> {
+fn leaf(executor: &mut Executor<'_>, a: &[Value], signer: Option<&Value>, given: Option<String>) -> Outcome {
+    executor.machine.spend(KEY)?;
+    let mut size = 0_usize;
+    let mut texts = |index: usize| -> Result<Vec<String>, Fault> {
         let items = any(a, index).as_items().unwrap_or_default();
-        items.iter().map(|item| strval(item).into_owned()).collect()
+        let mut texts = Vec::new();
+        for item in items.iter() {
+            let text = strval(item).into_owned();
+            size = size.saturating_add(text.len());
+            fits(size)?;
+            texts.push(text);
+        }
+        Ok(texts)
     };
-    let mut hosts = SubjectAltNames { dns: texts(2), ..SubjectAltNames::default() };
-    for ip in texts(1) {
+    let mut hosts = SubjectAltNames { dns: texts(2)?, ..SubjectAltNames::default() };
+    for ip in texts(1)? {
         hosts.ips.push(ip.parse().map_err(|_| format!("error parsing ip: {ip}"))?);
     }
     let subject = Subject::named(text(a, 0));

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::{Fault, ITEM, fits};
 use crate::template::constant::{float, integer};
 use crate::template::print::display;
 use crate::template::value::Value;
@@ -24,15 +25,32 @@ pub(super) fn to_string(value: &Value) -> Value {
     }
 }
 
-/// A list of texts out of anything; nil disappears.
-pub(super) fn strslice(value: &Value) -> Vec<String> {
-    if let Some(items) = value.as_items() {
-        return items.iter().filter(|item| !matches!(item, Value::Nil)).map(|item| strval(item).into_owned()).collect();
+/// A list of texts out of anything; nil disappears. Many items may be one large text.
+pub(super) fn strslice(value: &Value) -> Result<Vec<String>, Fault> {
+    match (value.as_items(), value) {
+        (Some(items), _) => shown(&items, |item| strval(item).into_owned()),
+        (None, other) => shown(std::slice::from_ref(other), |item| strval(item).into_owned()),
     }
-    match value {
-        Value::Nil => Vec::new(),
-        other => vec![strval(other).into_owned()],
+}
+
+/// Values as texts, one by one as long as all of them are not too large; nil disappears.
+pub(super) fn shown(values: &[Value], show: impl Fn(&Value) -> String) -> Result<Vec<String>, Fault> {
+    let mut texts = Vec::with_capacity(values.len());
+    let mut size = 0_usize;
+    for value in values.iter().filter(|value| !matches!(value, Value::Nil)) {
+        let text = show(value);
+        size = size.saturating_add(text.len()).saturating_add(ITEM);
+        fits(size)?;
+        texts.push(text);
     }
+    Ok(texts)
+}
+
+/// Texts with a separator between them.
+pub(super) fn joined(texts: &[String], separator: &str) -> Result<String, Fault> {
+    let size = texts.iter().map(|text| text.len().saturating_add(separator.len()));
+    fits(size.fold(0, usize::saturating_add))?;
+    Ok(texts.join(separator))
 }
 
 /// Any value as an integer; what is none is zero.

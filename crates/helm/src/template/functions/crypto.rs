@@ -36,7 +36,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         }
         Ok(Value::text(format!("{user}:{}", bcrypted(e, bytes(a, 1))?)))
     }),
-    f("derivePassword", "ussss", |_, a| {
+    f("derivePassword", "ussss", |e, a| {
+        e.machine.spend(SLOW)?;
         let counter = u32::try_from(int(a, 0)).unwrap_or(0);
         Ok(Value::text(derive::password(counter, &text(a, 1), bytes(a, 2), &text(a, 3), &text(a, 4))))
     }),
@@ -76,10 +77,14 @@ fn b64dec(content: &[u8]) -> Value {
 /// The cost that Go's bcrypt has by default.
 const COST: u32 = 10;
 
-fn bcrypted(executor: &Executor<'_>, password: &[u8]) -> Result<String, Fault> {
+/// What a function takes, in steps, that is slow on purpose.
+const SLOW: usize = 20_000;
+
+fn bcrypted(executor: &mut Executor<'_>, password: &[u8]) -> Result<String, Fault> {
     if password.len() > 72 {
         return Ok("failed to encrypt string with bcrypt: bcrypt: password length exceeds 72 bytes".to_owned());
     }
+    executor.machine.spend(SLOW)?;
     let salt = filled(executor, 16)?.try_into().map_err(|_| "no randomness")?;
     let hashed = bcrypt::hash_with_salt(password, COST, salt).map_err(|error| error.to_string())?;
     Ok(hashed.format_for_version(bcrypt::Version::TwoA))

@@ -1,11 +1,13 @@
 //! YAML, JSON and TOML, in and out.
 
+use std::borrow::Cow;
+
 use serde_json::Value as Json;
 
-use super::{Function, Outcome, any, f, text};
+use super::{Executor, Fault, Function, Outcome, any, f, fits, text, walking};
 use crate::template::json::{self, Style};
 use crate::template::toml;
-use crate::template::value::Value;
+use crate::template::value::{BYTES_PER_STEP, Value};
 use crate::yaml::{self, Dialect};
 
 const PLAIN: Style = Style { html: true, pretty: false };
@@ -13,24 +15,38 @@ const RAW: Style = Style { html: false, pretty: false };
 const PRETTY: Style = Style { html: true, pretty: true };
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    f("toYaml", "v", |_, a| or_nothing(to_yaml(a, Dialect::Plain))),
-    f("mustToYaml", "v", |_, a| to_yaml(a, Dialect::Plain)),
-    f("toYamlPretty", "v", |_, a| or_nothing(to_yaml(a, Dialect::Pretty))),
-    f("toJson", "v", |_, a| or_nothing(to_json(a, PLAIN))),
-    f("mustToJson", "v", |_, a| to_json(a, PLAIN)),
-    f("toRawJson", "v", |_, a| or_nothing(to_json(a, RAW))),
-    f("mustToRawJson", "v", |_, a| to_json(a, RAW)),
-    f("toPrettyJson", "v", |_, a| or_nothing(to_json(a, PRETTY))),
-    f("mustToPrettyJson", "v", |_, a| to_json(a, PRETTY)),
-    f("toToml", "v", |_, a| Ok(Value::text(to_toml(a).unwrap_or_else(|error| error)))),
-    f("mustToToml", "v", |_, a| Ok(Value::text(to_toml(a)?))),
-    f("fromYaml", "s", |_, a| Ok(map_or_error(read_yaml(&text(a, 0)).and_then(|json| expect_map(&json))))),
-    f("fromYamlArray", "s", |_, a| Ok(list_or_error(read_yaml(&text(a, 0)).and_then(|json| expect_list(&json))))),
-    f("fromJson", "s", |_, a| Ok(map_or_error(read_json(&text(a, 0)).and_then(|json| json_map(&json))))),
-    f("mustFromJson", "s", |_, a| Ok(floating(&read_json(&text(a, 0))?))),
-    f("fromJsonArray", "s", |_, a| Ok(list_or_error(read_json(&text(a, 0)).and_then(|json| json_list(&json))))),
-    f("fromToml", "s", |_, a| Ok(map_or_error(toml::read(&text(a, 0))))),
+    f("toYaml", "v", |e, a| or_nothing(to_yaml(e, a, Dialect::Plain))),
+    f("mustToYaml", "v", |e, a| to_yaml(e, a, Dialect::Plain)),
+    f("toYamlPretty", "v", |e, a| or_nothing(to_yaml(e, a, Dialect::Pretty))),
+    f("toJson", "v", |e, a| or_nothing(to_json(e, a, PLAIN))),
+    f("mustToJson", "v", |e, a| to_json(e, a, PLAIN)),
+    f("toRawJson", "v", |e, a| or_nothing(to_json(e, a, RAW))),
+    f("mustToRawJson", "v", |e, a| to_json(e, a, RAW)),
+    f("toPrettyJson", "v", |e, a| or_nothing(to_json(e, a, PRETTY))),
+    f("mustToPrettyJson", "v", |e, a| to_json(e, a, PRETTY)),
+    f("toToml", "v", |e, a| match to_toml(e, a) {
+        Err(Fault::Message(words)) => Ok(Value::text(words)),
+        outcome => outcome,
+    }),
+    f("mustToToml", "v", to_toml),
+    f("fromYaml", "s", |e, a| Ok(map_or_error(read_yaml(&readable(e, a)?).and_then(|json| expect_map(&json))))),
+    f("fromYamlArray", "s", |e, a| Ok(list_or_error(read_yaml(&readable(e, a)?).and_then(|json| expect_list(&json))))),
+    f("fromJson", "s", |e, a| Ok(map_or_error(read_json(&readable(e, a)?).and_then(|json| json_map(&json))))),
+    f("mustFromJson", "s", |e, a| Ok(floating(&read_json(&readable(e, a)?)?))),
+    f("fromJsonArray", "s", |e, a| Ok(list_or_error(read_json(&readable(e, a)?).and_then(|json| json_list(&json))))),
+    f("fromToml", "s", |e, a| Ok(map_or_error(toml::read(&readable(e, a)?)))),
 ];
+
+/// What a letter may become: `[1,1,1` is a number for every other one.
+const READ: usize = 16;
+
+/// A text to be read. What comes of it is no text, so its work is counted here.
+fn readable<'a>(executor: &mut Executor<'_>, a: &'a [Value]) -> Result<Cow<'a, str>, Fault> {
+    let text = text(a, 0);
+    fits(text.len().saturating_mul(READ))?;
+    executor.machine.spend(text.len().saturating_mul(READ) / BYTES_PER_STEP)?;
+    Ok(text)
+}
 
 /// Values read from YAML or JSON: every number is a float.
 pub(crate) fn floating(json: &Json) -> Value {
@@ -43,19 +59,22 @@ pub(crate) fn floating(json: &Json) -> Value {
 }
 
 fn or_nothing(outcome: Outcome) -> Outcome {
-    Ok(outcome.unwrap_or_else(|_| Value::text("")))
+    match outcome {
+        Err(Fault::Message(_)) => Ok(Value::text("")),
+        outcome => outcome,
+    }
 }
 
-fn to_yaml(a: &[Value], dialect: Dialect) -> Outcome {
-    Ok(Value::text(yaml::write(any(a, 0), dialect)?))
+fn to_yaml(executor: &mut Executor<'_>, a: &[Value], dialect: Dialect) -> Outcome {
+    walking(executor, |walk| Ok(Value::text(yaml::write(any(a, 0), dialect, walk)?)))
 }
 
-fn to_json(a: &[Value], style: Style) -> Outcome {
-    Ok(Value::text(json::write(&json::from_value(any(a, 0))?, style)))
+fn to_json(executor: &mut Executor<'_>, a: &[Value], style: Style) -> Outcome {
+    walking(executor, |walk| Ok(Value::text(json::write(any(a, 0), style, walk)?)))
 }
 
-fn to_toml(a: &[Value]) -> Result<String, String> {
-    toml::write(any(a, 0))
+fn to_toml(executor: &mut Executor<'_>, a: &[Value]) -> Outcome {
+    walking(executor, |walk| Ok(Value::text(toml::write(any(a, 0), walk)?)))
 }
 
 fn map_or_error(read: Result<Value, String>) -> Value {

@@ -3,6 +3,8 @@
 mod duration;
 mod layout;
 
+use std::borrow::Cow;
+
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 
@@ -14,17 +16,17 @@ use crate::template::value::{IntType, Value};
 
 pub(super) static FUNCTIONS: &[Function] = &[
     f("now", "", |e, _| Ok(clock(Clock::utc(e.machine.surroundings.now)))),
-    f("date", "sv", |e, a| Ok(Value::text(any_time(e, any(a, 1)).in_zone("Local").format(&text(a, 0))))),
-    f("dateInZone", "svs", |e, a| Ok(Value::text(any_time(e, any(a, 1)).in_zone(&text(a, 2)).format(&text(a, 0))))),
-    f("date_in_zone", "svs", |e, a| Ok(Value::text(any_time(e, any(a, 1)).in_zone(&text(a, 2)).format(&text(a, 0))))),
+    f("date", "sv", |e, a| Ok(Value::text(any_time(e, any(a, 1)).in_zone("Local").format(&layout(a, 0)?)))),
+    f("dateInZone", "svs", in_zone),
+    f("date_in_zone", "svs", in_zone),
     f("htmlDate", "v", |e, a| Ok(Value::text(any_time(e, any(a, 0)).in_zone("Local").format("2006-01-02")))),
     f("htmlDateInZone", "vs", |e, a| Ok(Value::text(any_time(e, any(a, 0)).in_zone(&text(a, 1)).format("2006-01-02")))),
     f("dateModify", "st", |_, a| Ok(modified(a).unwrap_or_else(|_| any(a, 1).clone()))),
     f("date_modify", "st", |_, a| Ok(modified(a).unwrap_or_else(|_| any(a, 1).clone()))),
     f("mustDateModify", "st", |_, a| modified(a)),
     f("must_date_modify", "st", |_, a| modified(a)),
-    f("toDate", "ss", |_, a| Ok(clock(layout::parse(&text(a, 0), &text(a, 1)).unwrap_or_else(|_| Clock::zero())))),
-    f("mustToDate", "ss", |_, a| Ok(clock(layout::parse(&text(a, 0), &text(a, 1))?))),
+    f("toDate", "ss", |_, a| Ok(clock(layout::parse(&layout(a, 0)?, &text(a, 1)).unwrap_or_else(|_| Clock::zero())))),
+    f("mustToDate", "ss", |_, a| Ok(clock(layout::parse(&layout(a, 0)?, &text(a, 1))?))),
     f("unixEpoch", "t", |_, a| Ok(Value::text(time(any(a, 0)).timestamp.as_second().to_string()))),
     f("ago", "v", |e, a| {
         let since = e.machine.surroundings.now.duration_since(any_time(e, any(a, 0)).timestamp);
@@ -52,6 +54,23 @@ pub(super) static FUNCTIONS: &[Function] = &[
         Ok(Value::text(duration::rounded(nanoseconds)))
     }),
 ];
+
+/// Longer than any layout: every letter of one is looked at in dozens of ways.
+const MAX_LAYOUT: usize = 1024;
+
+/// The layout at `index`.
+pub(crate) fn layout(a: &[Value], index: usize) -> Result<Cow<'_, str>, Fault> {
+    let layout = text(a, index);
+    if layout.len() > MAX_LAYOUT {
+        return Err(Fault::Limit("the layout is too large"));
+    }
+    Ok(layout)
+}
+
+fn in_zone(executor: &mut Executor<'_>, a: &[Value]) -> Outcome {
+    let layout = layout(a, 0)?;
+    Ok(Value::text(any_time(executor, any(a, 1)).in_zone(&text(a, 2)).format(&layout)))
+}
 
 /// A moment with the zone it is shown in.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,18 +1,14 @@
 //! Maps.
 
+use std::rc::Rc;
+
 use super::convert::strval;
 use super::merge::merge;
-use super::{Fault, Function, Outcome, any, f, map, text};
-use crate::template::value::{Value, Walk};
+use super::{Executor, Fault, Function, Outcome, any, f, fits, map, text, walking};
+use crate::template::value::{BYTES_PER_STEP, Value};
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    f("dict", "v*", |_, a| {
-        let pairs = a.chunks(2).map(|pair| {
-            let value = pair.get(1).cloned().unwrap_or_else(|| Value::text(""));
-            (strval(any(pair, 0)).into_owned(), value)
-        });
-        Ok(Value::map(pairs))
-    }),
+    f("dict", "v*", dict),
     f("get", "ms", |_, a| Ok(map(a, 0).and_then(|map| map.get(&text(a, 1))).unwrap_or_else(|| Value::text("")))),
     f("set", "msv", |_, a| match map(a, 0) {
         Some(map) => {
@@ -46,28 +42,45 @@ pub(super) static FUNCTIONS: &[Function] = &[
         });
         Ok(Value::map(kept))
     }),
-    f("omit", "ms*", |_, a| {
+    f("omit", "ms*", |e, a| {
         let entries = map(a, 0).map(|map| map.entries()).unwrap_or_default();
+        e.machine.spend(entries.len().saturating_mul(a.len()) / 4)?;
         let omitted = |key: &str| (1..a.len()).any(|index| text(a, index) == key);
         Ok(Value::map(entries.into_iter().filter(|(key, _)| !omitted(key))))
     }),
-    f("merge", "mm*", |_, a| merged(a, false)),
-    f("mustMerge", "mm*", |_, a| merged(a, false)),
-    f("mergeOverwrite", "mm*", |_, a| merged(a, true)),
-    f("mustMergeOverwrite", "mm*", |_, a| merged(a, true)),
-    f("deepCopy", "v", |_, a| copy(a)),
-    f("mustDeepCopy", "v", |_, a| copy(a)),
+    f("merge", "mm*", |e, a| merged(e, a, false)),
+    f("mustMerge", "mm*", |e, a| merged(e, a, false)),
+    f("mergeOverwrite", "mm*", |e, a| merged(e, a, true)),
+    f("mustMergeOverwrite", "mm*", |e, a| merged(e, a, true)),
+    f("deepCopy", "v", copy),
+    f("mustDeepCopy", "v", copy),
     f("dig", "v*", |_, a| dig(a)),
 ];
 
-fn copy(a: &[Value]) -> Outcome {
-    any(a, 0).deep_copy().map_err(Fault::Message)
+fn dict(executor: &mut Executor<'_>, a: &[Value]) -> Outcome {
+    let mut pairs = Vec::with_capacity(a.len() / 2 + 1);
+    let mut size = 0_usize;
+    for pair in a.chunks(2) {
+        let key = match any(pair, 0) {
+            Value::Str(key) => key.clone(),
+            other => Rc::from(strval(other)),
+        };
+        size = size.saturating_add(key.len());
+        fits(size)?;
+        pairs.push((key, pair.get(1).cloned().unwrap_or_else(|| Value::text(""))));
+    }
+    executor.machine.spend(size / BYTES_PER_STEP)?;
+    Ok(Value::map(pairs))
 }
 
-fn merged(a: &[Value], overwrite: bool) -> Outcome {
+fn copy(executor: &mut Executor<'_>, a: &[Value]) -> Outcome {
+    walking(executor, |walk| any(a, 0).deep_copy(walk))
+}
+
+fn merged(executor: &mut Executor<'_>, a: &[Value], overwrite: bool) -> Outcome {
     if let Some(target) = map(a, 0) {
         for source in a.iter().skip(1).filter_map(Value::as_map) {
-            merge(target, source, overwrite, &Walk::new(), 0)?;
+            walking(executor, |walk| merge(target, source, overwrite, walk, 0))?;
         }
     }
     Ok(any(a, 0).clone())

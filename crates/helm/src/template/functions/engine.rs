@@ -4,6 +4,9 @@ use super::{Function, any, f, text};
 use crate::template::error::Fault;
 use crate::template::value::Value;
 
+/// What asking a cluster takes, in steps: it is somebody else's time.
+const LOOKUP: usize = 1000;
+
 pub(super) static FUNCTIONS: &[Function] = &[
     f("include", "sv", |e, a| Ok(Value::text(e.include(&text(a, 0), any(a, 1))?))),
     f("tpl", "sv", |e, a| Ok(Value::text(e.tpl(&text(a, 0), any(a, 1))?))),
@@ -14,6 +17,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         given => Ok(given.clone()),
     }),
     f("lookup", "ssss", |e, a| {
+        e.machine.spend(LOOKUP)?;
         let cluster = e.machine.surroundings.cluster;
         let found = cluster.lookup(&text(a, 0), &text(a, 1), &text(a, 2), &text(a, 3));
         let found = found.map_err(Fault::Message)?;

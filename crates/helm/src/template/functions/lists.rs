@@ -1,20 +1,21 @@
 //! Lists.
 
-use super::convert::{strslice, strval, to_int64};
+use super::convert::{joined, strslice, strval, to_int64};
 use super::logic::empty;
-use super::{Fault, Function, Outcome, afford, any, f, int, text};
+use super::{Executor, Fault, Function, ITEM, Outcome, any, f, fits, int, text, walking};
+use crate::template::MAX_MADE;
 use crate::template::value::{Element, Value};
 
 pub(super) static FUNCTIONS: &[Function] = &[
     f("list", "v*", |_, a| Ok(Value::list(a.to_vec()))),
     f("tuple", "v*", |_, a| Ok(Value::list(a.to_vec()))),
-    f("append", "vv", push),
-    f("push", "vv", push),
-    f("mustAppend", "vv", push),
-    f("mustPush", "vv", push),
-    f("prepend", "vv", prepend),
-    f("mustPrepend", "vv", prepend),
-    f("concat", "v*", |e, a| {
+    f("append", "vv", |_, a| push(a)),
+    f("push", "vv", |_, a| push(a)),
+    f("mustAppend", "vv", |_, a| push(a)),
+    f("mustPush", "vv", |_, a| push(a)),
+    f("prepend", "vv", |_, a| prepend(a)),
+    f("mustPrepend", "vv", |_, a| prepend(a)),
+    f("concat", "v*", |_, a| {
         let mut all = Vec::new();
         for list in a {
             let kind = list.kind();
@@ -22,7 +23,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
                 return Err(NIL_POINTER.into());
             }
             all.extend(list.as_items().ok_or_else(|| format!("Cannot concat type {kind} as list"))?.iter().cloned());
-            afford(e, all.len())?;
         }
         Ok(Value::list_or_nil(Element::Any, all))
     }),
@@ -42,28 +42,28 @@ pub(super) static FUNCTIONS: &[Function] = &[
     f("mustUniq", "v", uniq),
     f("without", "vv*", without),
     f("mustWithout", "vv*", without),
-    f("has", "vv", |_, a| has(a)),
-    f("mustHas", "vv", |_, a| has(a)),
+    f("has", "vv", has),
+    f("mustHas", "vv", has),
     f("slice", "vv*", |_, a| slice(a)),
     f("mustSlice", "vv*", |_, a| slice(a)),
     f("chunk", "iv", |_, a| chunk(a)),
     f("mustChunk", "iv", |_, a| chunk(a)),
     f("sortAlpha", "v", |_, a| {
-        let mut texts = match any(a, 0).as_items() {
-            Some(_) => strslice(any(a, 0)),
-            None => vec![strval(any(a, 0)).into_owned()],
+        let mut texts = match any(a, 0) {
+            Value::Nil => vec![strval(&Value::Nil).into_owned()],
+            given => strslice(given)?,
         };
         texts.sort_unstable();
         Ok(as_texts(any(a, 0), texts))
     }),
-    f("join", "sv", |_, a| Ok(Value::text(strslice(any(a, 1)).join(&text(a, 0))))),
-    f("toStrings", "v", |_, a| Ok(as_texts(any(a, 0), strslice(any(a, 0))))),
-    f("splitList", "ss", |_, a| Ok(Value::texts(split(&text(a, 1), &text(a, 0))))),
-    f("split", "ss", |_, a| Ok(numbered(split(&text(a, 1), &text(a, 0))))),
-    f("splitn", "sis", |_, a| Ok(numbered(splitn(&text(a, 2), &text(a, 0), int(a, 1))))),
-    f("until", "i", |e, a| steps(e, 0, int(a, 0), if int(a, 0) < 0 { -1 } else { 1 })),
-    f("untilStep", "iii", |e, a| steps(e, int(a, 0), int(a, 1), int(a, 2))),
-    f("seq", "i*", seq),
+    f("join", "sv", |_, a| Ok(Value::text(joined(&strslice(any(a, 1))?, &text(a, 0))?))),
+    f("toStrings", "v", |_, a| Ok(as_texts(any(a, 0), strslice(any(a, 0))?))),
+    f("splitList", "ss", |_, a| Ok(Value::texts(split(&text(a, 1), &text(a, 0))?))),
+    f("split", "ss", |_, a| Ok(numbered(split(&text(a, 1), &text(a, 0))?))),
+    f("splitn", "sis", |_, a| Ok(numbered(splitn(&text(a, 2), &text(a, 0), int(a, 1))?))),
+    f("until", "i", |_, a| steps(0, int(a, 0), if int(a, 0) < 0 { -1 } else { 1 })),
+    f("untilStep", "iii", |_, a| steps(int(a, 0), int(a, 1), int(a, 2))),
+    f("seq", "i*", |_, a| seq(a)),
 ];
 
 /// Texts made of a list. Go leaves one that has texts as it is, nil too.
@@ -86,16 +86,14 @@ fn items<'a>(value: &'a Value, verb: &str) -> Result<std::borrow::Cow<'a, [Value
     value.as_items().ok_or_else(|| format!("Cannot {verb} on type {kind}").into())
 }
 
-fn push(executor: &mut super::Executor<'_>, a: &[Value]) -> Outcome {
+fn push(a: &[Value]) -> Outcome {
     let mut all = items(any(a, 0), "push")?.into_owned();
-    afford(executor, all.len())?;
     all.push(any(a, 1).clone());
     Ok(Value::list(all))
 }
 
-fn prepend(executor: &mut super::Executor<'_>, a: &[Value]) -> Outcome {
+fn prepend(a: &[Value]) -> Outcome {
     let mut all = items(any(a, 0), "prepend")?.into_owned();
-    afford(executor, all.len())?;
     all.insert(0, any(a, 1).clone());
     Ok(Value::list(all))
 }
@@ -131,34 +129,38 @@ fn compact(a: &[Value]) -> Outcome {
     Ok(Value::list(all.iter().filter(|item| !empty(item)).cloned().collect()))
 }
 
-fn contains(list: &[Value], wanted: &Value) -> bool {
-    list.iter().any(|item| item.deep_equal(wanted))
+fn contains(executor: &mut Executor<'_>, list: &[Value], wanted: &Value) -> Result<bool, Fault> {
+    walking(executor, |walk| Ok(list.iter().any(|item| item.deep_equal(wanted, walk))))
 }
 
-fn uniq(executor: &mut super::Executor<'_>, a: &[Value]) -> Outcome {
+fn uniq(executor: &mut Executor<'_>, a: &[Value]) -> Outcome {
     let all = items(any(a, 0), "find uniq")?;
     let mut kept: Vec<Value> = Vec::new();
     for item in all.iter() {
-        executor.machine.spend(kept.len())?;
-        if !contains(&kept, item) {
+        if !contains(executor, &kept, item)? {
             kept.push(item.clone());
         }
     }
     Ok(Value::list(kept))
 }
 
-fn without(executor: &mut super::Executor<'_>, a: &[Value]) -> Outcome {
+fn without(executor: &mut Executor<'_>, a: &[Value]) -> Outcome {
     let all = items(any(a, 0), "find without")?;
     let omitted = a.get(1..).unwrap_or_default();
-    executor.machine.spend(all.len().saturating_mul(omitted.len()))?;
-    Ok(Value::list(all.iter().filter(|item| !contains(omitted, item)).cloned().collect()))
+    let mut kept = Vec::new();
+    for item in all.iter() {
+        if !contains(executor, omitted, item)? {
+            kept.push(item.clone());
+        }
+    }
+    Ok(Value::list(kept))
 }
 
-fn has(a: &[Value]) -> Outcome {
+fn has(executor: &mut Executor<'_>, a: &[Value]) -> Outcome {
     if let Value::Nil = any(a, 1) {
         return Ok(Value::Bool(false));
     }
-    Ok(Value::Bool(contains(&items(any(a, 1), "find has")?, any(a, 0))))
+    Ok(Value::Bool(contains(executor, &items(any(a, 1), "find has")?, any(a, 0))?))
 }
 
 fn slice(a: &[Value]) -> Outcome {
@@ -186,21 +188,33 @@ fn chunk(a: &[Value]) -> Outcome {
     let size = usize::try_from(int(a, 0)).ok().filter(|size| *size > 0);
     let all = any(a, 1).as_items().ok_or_else(|| format!("Cannot chunk type {}", any(a, 1).kind()))?;
     let size = size.ok_or("runtime error: makeslice: len out of range")?;
+    fits(all.len().div_ceil(size).saturating_mul(ITEM))?;
     let chunks = all.chunks(size).map(|chunk| Value::list(chunk.to_vec())).collect();
     Ok(Value::list_of(Element::List, chunks))
 }
 
 /// `strings.Split`: an empty separator cuts into characters.
-fn split(text: &str, separator: &str) -> Vec<String> {
+fn split(text: &str, separator: &str) -> Result<Vec<String>, Fault> {
+    fit_parts(text, separator, usize::MAX)?;
     if separator.is_empty() {
-        return text.chars().map(String::from).collect();
+        return Ok(text.chars().map(String::from).collect());
     }
-    text.split(separator).map(str::to_owned).collect()
+    Ok(text.split(separator).map(str::to_owned).collect())
 }
 
-fn splitn(text: &str, separator: &str, count: i64) -> Vec<String> {
-    match usize::try_from(count) {
-        Err(_) => split(text, separator),
+/// Fails if a text is cut into too many parts.
+fn fit_parts(text: &str, separator: &str, most: usize) -> Result<(), Fault> {
+    if text.len() < MAX_MADE / ITEM {
+        return Ok(());
+    }
+    let cuts = if separator.is_empty() { text.chars().count() } else { text.matches(separator).count() };
+    fits(cuts.min(most).saturating_mul(ITEM))
+}
+
+fn splitn(text: &str, separator: &str, count: i64) -> Result<Vec<String>, Fault> {
+    fit_parts(text, separator, usize::try_from(count).unwrap_or(usize::MAX))?;
+    Ok(match usize::try_from(count) {
+        Err(_) => split(text, separator)?,
         Ok(0) => Vec::new(),
         Ok(count) if separator.is_empty() => {
             let mut parts = Vec::new();
@@ -215,7 +229,7 @@ fn splitn(text: &str, separator: &str, count: i64) -> Vec<String> {
             parts
         }
         Ok(count) => text.splitn(count, separator).map(str::to_owned).collect(),
-    }
+    })
 }
 
 fn numbered(parts: Vec<String>) -> Value {
@@ -223,11 +237,11 @@ fn numbered(parts: Vec<String>) -> Value {
     Value::map_of(Element::Text, fields)
 }
 
-fn steps(executor: &mut super::Executor<'_>, start: i64, stop: i64, step: i64) -> Outcome {
+fn steps(start: i64, stop: i64, step: i64) -> Outcome {
     let mut numbers = Vec::new();
     if step != 0 && (stop < start) == (step < 0) {
         let count = stop.abs_diff(start) / step.unsigned_abs();
-        afford(executor, usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(16))?;
+        fits(usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(size_of::<Value>()))?;
         let mut number = start;
         while if step > 0 { number < stop } else { number > stop } {
             numbers.push(Value::int(number));
@@ -240,26 +254,26 @@ fn steps(executor: &mut super::Executor<'_>, start: i64, stop: i64, step: i64) -
     Ok(Value::list_of(Element::Int, numbers))
 }
 
-fn seq(executor: &mut super::Executor<'_>, a: &[Value]) -> Outcome {
+fn seq(a: &[Value]) -> Outcome {
     let direction = |from: i64, to: i64| if to < from { -1 } else { 1 };
     let numbers = match a.len() {
         1 => {
             let end = int(a, 0);
             let step = direction(1, end);
-            steps(executor, 1, end.saturating_add(step), step)?
+            steps(1, end.saturating_add(step), step)?
         }
         2 => {
             let step = direction(int(a, 0), int(a, 1));
-            steps(executor, int(a, 0), int(a, 1).saturating_add(step), step)?
+            steps(int(a, 0), int(a, 1).saturating_add(step), step)?
         }
         3 => {
             let (start, step, end) = (int(a, 0), int(a, 1), int(a, 2));
             if (step > 0 && end < start) || (step < 0 && end > start) {
                 return Ok(Value::text(""));
             }
-            steps(executor, start, end.saturating_add(direction(start, end)), step)?
+            steps(start, end.saturating_add(direction(start, end)), step)?
         }
         _ => return Ok(Value::text("")),
     };
-    Ok(Value::text(strslice(&numbers).join(" ")))
+    Ok(Value::text(joined(&strslice(&numbers)?, " ")?))
 }

@@ -17,10 +17,10 @@ pub(super) fn merge(
     if Rc::ptr_eq(target, source) {
         return Ok(());
     }
-    if !walk.goes_on(depth) {
-        return Err("maps are nested too deep".into());
-    }
     for (key, theirs) in source.entries() {
+        if !walk.goes_on(depth) {
+            return Err(walk.fault("maps are nested too deep"));
+        }
         let ours = target.get(&key);
         match (&ours, &theirs) {
             (_, Value::Nil) if !overwrite => {}

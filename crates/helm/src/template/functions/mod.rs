@@ -31,12 +31,13 @@ use std::sync::LazyLock;
 
 use foldhash::HashMap;
 
+use super::MAX_MADE;
 use super::error::Fault;
 use super::exec::Executor;
 use super::node::{Operand, OperandKind};
-use super::value::{IntType, Map, Value};
+use super::value::{IntType, Map, Value, Walk};
 
-pub(crate) use dates::{Clock, layout_rfc3339};
+pub(crate) use dates::{Clock, layout, layout_rfc3339};
 
 /// What a function gives.
 pub(crate) type Outcome = Result<Value, Fault>;
@@ -283,13 +284,25 @@ fn any(args: &[Value], index: usize) -> &Value {
     args.get(index).unwrap_or(&Value::Nil)
 }
 
-/// More than this no function makes out of little.
-const MAX_MADE: usize = 64 << 20;
+/// What an item of a list takes that has a short text of its own.
+pub(crate) const ITEM: usize = 64;
 
-/// Fails if a result of `size` is too large; counts the work otherwise.
-fn afford(executor: &mut Executor<'_>, size: usize) -> Result<(), Fault> {
-    if size > MAX_MADE {
-        return Err("the result is too large".into());
-    }
-    executor.machine.spend(size / 64)
+/// Fails if what is to be made is too large. [`Executor`] checks what functions are given and what they give; those
+/// that make much out of little ask before they make it.
+pub(crate) fn fits(size: usize) -> Result<(), Fault> {
+    if size > MAX_MADE { Err(Fault::TOO_LARGE) } else { Ok(()) }
+}
+
+/// Walks over values within limits, and counts the work whatever came of it.
+fn walking<T>(executor: &mut Executor<'_>, walk_over: impl FnOnce(&Walk) -> Result<T, Fault>) -> Result<T, Fault> {
+    let walk = Walk::default();
+    let outcome = walk_over(&walk);
+    executor.machine.spend(walk.steps())?;
+    walk.check()?;
+    outcome
+}
+
+/// Whether two values are deeply equal.
+fn same(executor: &mut Executor<'_>, a: &Value, b: &Value) -> Result<bool, Fault> {
+    walking(executor, |walk| Ok(a.deep_equal(b, walk)))
 }

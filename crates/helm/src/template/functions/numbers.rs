@@ -16,5 +16,11 @@ pub(super) static FUNCTIONS: &[Function] = &[
         let clamped = if number.starts_with('-') { i64::MIN } else { i64::MAX };
         Ok(Value::int(if valid { number.parse().unwrap_or(clamped) } else { 0 }))
     }),
-    f("toDecimal", "v", |_, a| Ok(Value::int64(i64::from_str_radix(&display(any(a, 0)), 8).unwrap_or(0)))),
+    f("toDecimal", "v", |_, a| {
+        let octal = |text: &str| Value::int64(i64::from_str_radix(text, 8).unwrap_or(0));
+        Ok(match any(a, 0) {
+            Value::List(_) | Value::Map(_) | Value::Native(_) => Value::int64(0),
+            value => octal(&display(value)),
+        })
+    }),
 ];

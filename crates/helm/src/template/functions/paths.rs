@@ -1,11 +1,11 @@
 //! Paths with slashes.
 
-use super::{Function, Run, f, text};
+use super::{Function, Outcome, Run, f, fits, text};
 use crate::template::value::Value;
 
 const BASE: Run = |_, a| Ok(Value::text(base(&text(a, 0))));
-const DIR: Run = |_, a| Ok(Value::text(dir(&text(a, 0))));
-const CLEAN: Run = |_, a| Ok(Value::text(clean(&text(a, 0))));
+const DIR: Run = |_, a| with_parts(&text(a, 0), dir);
+const CLEAN: Run = |_, a| with_parts(&text(a, 0), clean);
 const EXT: Run = |_, a| Ok(Value::text(ext(&text(a, 0))));
 const IS_ABS: Run = |_, a| Ok(Value::Bool(text(a, 0).starts_with('/')));
 
@@ -21,6 +21,12 @@ pub(super) static FUNCTIONS: &[Function] = &[
     f("osExt", "s", EXT),
     f("osIsAbs", "s", IS_ABS),
 ];
+
+/// Cuts a path into its parts, each of which takes more than a slash.
+fn with_parts(path: &str, make: fn(&str) -> String) -> Outcome {
+    fits(path.split('/').count().saturating_mul(size_of::<&str>()))?;
+    Ok(Value::text(make(path)))
+}
 
 /// The last part of a path.
 pub(super) fn base(path: &str) -> String {

@@ -1,6 +1,6 @@
 //! Randomness, from wherever the surroundings have it.
 
-use super::{Fault, Function, Outcome, afford, f, int, text};
+use super::{Fault, Function, Outcome, f, fits, int, text};
 use crate::template::exec::Executor;
 use crate::template::value::Value;
 
@@ -18,7 +18,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     }),
     f("randBytes", "i", |e, a| {
         let count = usize::try_from(int(a, 0)).map_err(|_| "runtime error: makeslice: len out of range")?;
-        afford(e, count)?;
+        fits(count)?;
         let made = filled(e, count)?;
         Ok(Value::text(base64::Engine::encode(&base64::engine::general_purpose::STANDARD, made)))
     }),
@@ -30,6 +30,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     }),
     f("shuffle", "s", |e, a| {
         let mut chars: Vec<char> = text(a, 0).chars().collect();
+        e.machine.spend(chars.len())?;
         for last in (1..chars.len()).rev() {
             let other = usize::try_from(below(e, u64::try_from(last + 1).unwrap_or(1))?).unwrap_or(0);
             chars.swap(last, other);
@@ -64,7 +65,7 @@ fn below(executor: &Executor<'_>, limit: u64) -> Result<u64, Fault> {
 
 fn out_of(executor: &mut Executor<'_>, count: i64, letters: &[u8]) -> Outcome {
     let count = usize::try_from(count).unwrap_or(0);
-    afford(executor, count)?;
+    fits(count)?;
     let mut made = Vec::with_capacity(count);
     // Bytes that would favour the first letters are thrown away.
     let limit = 256 - 256 % letters.len().max(1);

@@ -1,6 +1,6 @@
 //! Types of values.
 
-use super::{Function, any, f, text};
+use super::{Function, any, f, same, text};
 use crate::template::value::Value;
 
 pub(super) static FUNCTIONS: &[Function] = &[
@@ -12,5 +12,5 @@ pub(super) static FUNCTIONS: &[Function] = &[
         Ok(Value::Bool(wanted == found || found.strip_prefix('*') == Some(&wanted)))
     }),
     f("kindIs", "sv", |_, a| Ok(Value::Bool(text(a, 0) == any(a, 1).kind()))),
-    f("deepEqual", "vv", |_, a| Ok(Value::Bool(any(a, 0).deep_equal(any(a, 1))))),
+    f("deepEqual", "vv", |e, a| Ok(Value::Bool(same(e, any(a, 0), any(a, 1))?))),
 ];

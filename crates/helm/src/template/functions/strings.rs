@@ -1,21 +1,15 @@
 //! Texts: cutting, padding, quoting, replacing.
 
-use super::convert::{strval, to_string};
-use super::{Fault, Function, Outcome, afford, any, bytes, f, int, text};
+use super::convert::{joined, shown, strval, to_string};
+use super::{Executor, Fault, Function, Outcome, any, bytes, f, fits, int, text};
 use crate::template::print::{quote, sprintf};
-use crate::template::value::Value;
+use crate::template::value::{BYTES_PER_STEP, Value};
 
 pub(super) static FUNCTIONS: &[Function] = &[
     f("toString", "v", |_, a| Ok(to_string(any(a, 0)))),
     f("trim", "s", |_, a| Ok(Value::text(text(a, 0).trim()))),
-    f("trimAll", "ss", |_, a| {
-        let set = text(a, 0);
-        Ok(Value::text(text(a, 1).trim_matches(|c| set.contains(c))))
-    }),
-    f("trimall", "ss", |_, a| {
-        let set = text(a, 0);
-        Ok(Value::text(text(a, 1).trim_matches(|c| set.contains(c))))
-    }),
+    f("trimAll", "ss", trim_all),
+    f("trimall", "ss", trim_all),
     f("trimSuffix", "ss", |_, a| {
         let whole = text(a, 1);
         Ok(Value::text(whole.strip_suffix(text(a, 0).as_ref()).unwrap_or(&whole)))
@@ -27,10 +21,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
     f("upper", "s", |_, a| Ok(Value::text(text(a, 0).chars().map(upper).collect::<String>()))),
     f("lower", "s", |_, a| Ok(Value::text(text(a, 0).chars().map(lower).collect::<String>()))),
     f("title", "s", |_, a| Ok(Value::text(title(&text(a, 0))))),
-    f("repeat", "is", |e, a| {
+    f("repeat", "is", |_, a| {
         let count = usize::try_from(int(a, 0)).map_err(|_| "strings: negative Repeat count")?;
         let content = bytes(a, 1);
-        afford(e, content.len().saturating_mul(count))?;
+        fits(content.len().saturating_mul(count))?;
         Ok(Value::string_of(content.repeat(count)))
     }),
     f("substr", "iis", |_, a| substring(int(a, 0), int(a, 1), bytes(a, 2))),
@@ -38,24 +32,17 @@ pub(super) static FUNCTIONS: &[Function] = &[
     f("contains", "ss", |_, a| Ok(Value::Bool(text(a, 1).contains(text(a, 0).as_ref())))),
     f("hasPrefix", "ss", |_, a| Ok(Value::Bool(text(a, 1).starts_with(text(a, 0).as_ref())))),
     f("hasSuffix", "ss", |_, a| Ok(Value::Bool(text(a, 1).ends_with(text(a, 0).as_ref())))),
-    f("replace", "sss", |e, a| {
+    f("replace", "sss", |_, a| {
         let (old, new, source) = (text(a, 0), text(a, 1), text(a, 2));
         let found = if old.is_empty() { source.chars().count() + 1 } else { source.matches(old.as_ref()).count() };
-        afford(e, source.len().saturating_add(found.saturating_mul(new.len())))?;
+        fits(source.len().saturating_add(found.saturating_mul(new.len())))?;
         Ok(Value::text(source.replace(old.as_ref(), &new)))
     }),
-    f("quote", "v*", |_, a| Ok(Value::text(quoted(a, |value| quote(&text_bytes(value)))))),
-    f("squote", "v*", |_, a| Ok(Value::text(quoted(a, |value| sprintf("'%v'", std::slice::from_ref(value)))))),
-    f("cat", "v*", |_, a| {
-        let shown: Vec<String> = a
-            .iter()
-            .filter(|value| !matches!(value, Value::Nil))
-            .map(|value| sprintf("%v", std::slice::from_ref(value)))
-            .collect();
-        Ok(Value::text(shown.join(" ")))
-    }),
-    f("indent", "is", |e, a| indent(e, "", a)),
-    f("nindent", "is", |e, a| indent(e, "\n", a)),
+    f("quote", "v*", |_, a| spaced(a, |value| quote(&text_bytes(value)))),
+    f("squote", "v*", |_, a| spaced(a, |value| sprintf("'%v'", std::slice::from_ref(value)))),
+    f("cat", "v*", |_, a| spaced(a, |value| sprintf("%v", std::slice::from_ref(value)))),
+    f("indent", "is", |_, a| indent("", a)),
+    f("nindent", "is", |_, a| indent("\n", a)),
     f("plural", "ssi", |_, a| Ok(Value::text(text(a, if int(a, 2) == 1 { 0 } else { 1 })))),
 ];
 
@@ -66,9 +53,15 @@ fn text_bytes(value: &Value) -> Vec<u8> {
     }
 }
 
-fn quoted(args: &[Value], one: impl Fn(&Value) -> String) -> String {
-    let shown: Vec<String> = args.iter().filter(|value| !matches!(value, Value::Nil)).map(one).collect();
-    shown.join(" ")
+fn spaced(args: &[Value], show: impl Fn(&Value) -> String) -> Outcome {
+    let mut texts = shown(args, show)?;
+    Ok(Value::text(if texts.len() == 1 { texts.swap_remove(0) } else { joined(&texts, " ")? }))
+}
+
+fn trim_all(executor: &mut Executor<'_>, a: &[Value]) -> Outcome {
+    let (set, whole) = (text(a, 0), text(a, 1));
+    executor.machine.spend(whole.len().saturating_mul(set.len()) / BYTES_PER_STEP)?;
+    Ok(Value::text(whole.trim_matches(|c| set.contains(c))))
 }
 
 /// A letter in upper case, where that is one letter.
@@ -131,12 +124,12 @@ fn substring(start: i64, end: i64, content: &[u8]) -> Outcome {
     Ok(Value::string_of(part.to_vec()))
 }
 
-fn indent(executor: &mut super::Executor<'_>, before: &str, a: &[Value]) -> Outcome {
+fn indent(before: &str, a: &[Value]) -> Outcome {
     let count = usize::try_from(int(a, 0)).map_err(|_| "strings: negative Repeat count")?;
     let content = text(a, 1);
     let lines = memchr::memchr_iter(b'\n', content.as_bytes()).count() + 1;
     let size = content.len().saturating_add(lines.saturating_mul(count));
-    afford(executor, size)?;
+    fits(size)?;
     let pad = " ".repeat(count);
     let mut out = String::with_capacity(size + before.len());
     out.push_str(before);

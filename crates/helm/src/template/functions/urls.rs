@@ -1,7 +1,7 @@
 //! URLs.
 
 use super::convert::strval;
-use super::{Fault, Function, Outcome, f, map, text};
+use super::{Fault, Function, Outcome, f, fits, map, text};
 use crate::template::value::Value;
 
 pub(super) static FUNCTIONS: &[Function] =
@@ -114,18 +114,23 @@ fn escape_path(path: &str) -> String {
 }
 
 fn join(a: &[Value]) -> Outcome {
-    let field = |name: &str| {
-        let value = map(a, 0).and_then(|map| map.get(name));
-        value.map(|value| strval(&value).into_owned()).unwrap_or_default()
+    let mut size = 0_usize;
+    let mut field = |name: &str| -> Result<String, Fault> {
+        let Some(value) = map(a, 0).and_then(|map| map.get(name)) else { return Ok(String::new()) };
+        let text = strval(&value).into_owned();
+        // A letter that is escaped becomes three.
+        size = size.saturating_add(text.len().saturating_mul(3));
+        fits(size)?;
+        Ok(text)
     };
     let mut url = String::new();
-    let (scheme, host, opaque, userinfo) = (field("scheme"), field("host"), field("opaque"), field("userinfo"));
+    let (scheme, host, opaque, userinfo) = (field("scheme")?, field("host")?, field("opaque")?, field("userinfo")?);
     if !scheme.is_empty() {
         url.push_str(&scheme);
         url.push(':');
     }
     if opaque.is_empty() {
-        let path = escape_path(&field("path"));
+        let path = escape_path(&field("path")?);
         if !scheme.is_empty() || !host.is_empty() || !userinfo.is_empty() {
             if !host.is_empty() || !path.is_empty() || !userinfo.is_empty() {
                 url.push_str("//");
@@ -143,7 +148,7 @@ fn join(a: &[Value]) -> Outcome {
     } else {
         url.push_str(&opaque);
     }
-    let (query, fragment) = (field("query"), field("fragment"));
+    let (query, fragment) = (field("query")?, field("fragment")?);
     if !query.is_empty() {
         url.push('?');
         url.push_str(&query);

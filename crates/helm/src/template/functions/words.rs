@@ -2,7 +2,7 @@
 
 use super::strings::{lower, upper};
 use super::xcase::{joined_by, pascal};
-use super::{Function, f, int, text};
+use super::{Fault, Function, f, fits, int, text};
 use crate::template::value::Value;
 
 pub(super) static FUNCTIONS: &[Function] = &[
@@ -37,11 +37,11 @@ pub(super) static FUNCTIONS: &[Function] = &[
     f("snakecase", "s", |_, a| Ok(Value::text(joined_by(&text(a, 0), '_')))),
     f("kebabcase", "s", |_, a| Ok(Value::text(joined_by(&text(a, 0), '-')))),
     f("camelcase", "s", |_, a| Ok(Value::text(pascal(&text(a, 0))))),
-    f("wrap", "is", |_, a| Ok(Value::text(wrap(&text(a, 1), int(a, 0), "\n", false)))),
+    f("wrap", "is", |_, a| Ok(Value::text(wrap(&text(a, 1), int(a, 0), "\n", false)?))),
     f("wrapWith", "iss", |_, a| {
         let separator = text(a, 1);
         let separator = if separator.is_empty() { "\n" } else { &separator };
-        Ok(Value::text(wrap(&text(a, 2), int(a, 0), separator, true)))
+        Ok(Value::text(wrap(&text(a, 2), int(a, 0), separator, true)?))
     }),
 ];
 
@@ -71,12 +71,13 @@ fn abbreviate(whole: &str, offset: i64, width: i64) -> String {
     format!("...{}", part(length - (width - 3), length))
 }
 
-fn wrap(whole: &str, width: i64, separator: &str, cuts_words: bool) -> String {
+fn wrap(whole: &str, width: i64, separator: &str, cuts_words: bool) -> Result<String, Fault> {
     let width = usize::try_from(width).unwrap_or(1).max(1);
     let bytes = whole.as_bytes();
     let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
     let mut offset = 0;
     while bytes.len() - offset > width {
+        fits(out.len())?;
         let rest = bytes.get(offset..).unwrap_or_default();
         if rest.first() == Some(&b' ') {
             offset += 1;
@@ -107,5 +108,5 @@ fn wrap(whole: &str, width: i64, separator: &str, cuts_words: bool) -> String {
         }
     }
     out.extend(bytes.get(offset..).unwrap_or_default());
-    String::from_utf8_lossy(&out).into_owned()
+    Ok(String::from_utf8_lossy(&out).into_owned())
 }
