@@ -30,6 +30,7 @@ pub mod action;
 pub mod chart;
 pub mod health;
 pub mod manifest;
+mod re2;
 pub mod release;
 pub mod render;
 pub mod semver;

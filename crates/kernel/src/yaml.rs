@@ -1,11 +1,16 @@
 //! YAML the way kubectl and helm read and write it. No other crate calls a YAML library.
 
+mod first;
+
 use std::fmt;
 
 use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use serde_saphyr::UserMessageFormatter;
 use serde_saphyr::options::DuplicateKeyPolicy;
+
+pub use first::first_value;
 
 /// A document that is not YAML.
 #[derive(Debug, thiserror::Error)]
@@ -14,20 +19,20 @@ pub struct YamlError(String);
 
 /// Reads one document. An empty one is null.
 pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
-    serde_saphyr::from_str_with_options(text, reading()).map_err(|error| YamlError(error.to_string()))
+    serde_saphyr::from_str_with_options(text, reading()).map_err(|error| YamlError(unreadable(&error)))
 }
 
 /// Reads one document that is large by nature, an index for instance. Its bytes are bounded by whoever calls.
 pub fn from_large_str<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
     let mut options = reading();
     options.budget = serde_saphyr::budget! { max_events: 100_000_000, max_nodes: 50_000_000 };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| YamlError(error.to_string()))
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| YamlError(unreadable(&error)))
 }
 
 /// Reads the first document of a stream and takes no notice of others. None is null.
 pub fn first_from_str<T: DeserializeOwned>(text: &str) -> Result<T, YamlError> {
     let documents =
-        serde_saphyr::from_multiple_with_options(text, reading()).map_err(|error| YamlError(error.to_string()))?;
+        serde_saphyr::from_multiple_with_options(text, reading()).map_err(|error| YamlError(unreadable(&error)))?;
     match documents.into_iter().next() {
         Some(first) => Ok(first),
         None => from_str("null"),
@@ -44,7 +49,7 @@ pub fn value(text: &str) -> Result<Value, YamlError> {
 /// Reads all documents of a stream, leaving out empty ones.
 pub fn values(text: &str) -> Result<Vec<Value>, YamlError> {
     let documents: Vec<Tree> =
-        serde_saphyr::from_multiple_with_options(text, reading()).map_err(|error| YamlError(error.to_string()))?;
+        serde_saphyr::from_multiple_with_options(text, reading()).map_err(|error| YamlError(unreadable(&error)))?;
     let kept = documents.into_iter().filter(|Tree(document)| !document.is_null());
     Ok(kept
         .map(|Tree(mut document)| {
@@ -60,6 +65,11 @@ pub fn to_string(value: &impl Serialize) -> Result<String, YamlError> {
     let mut out = String::new();
     serde_saphyr::to_fmt_writer_with_options(&mut out, value, options).map_err(|error| YamlError(error.to_string()))?;
     Ok(out)
+}
+
+/// What is wrong with a text and where, in words for those who wrote it and not for those who call the library.
+fn unreadable(error: &serde_saphyr::Error) -> String {
+    error.render_with_formatter(&UserMessageFormatter)
 }
 
 fn reading() -> serde_saphyr::Options {
@@ -210,6 +220,16 @@ mod tests {
         let document = json!({"s": "yes", "on": "on", "n": "1_000", "d": "2026-01-01", "l": ["a", {"b": []}], "m": {}, "t": "a\nb\n"});
         let text = to_string(&document).unwrap();
         assert_eq!(value(&text).unwrap(), document, "{text}");
+    }
+
+    #[test]
+    fn complaints_are_for_those_who_wrote_the_text() {
+        for (text, expected) in [
+            ("a: 1\n---\nb: 2", "only single YAML document expected but multiple found at line 3, column 1"),
+            ("a: *x", "reference to unknown value at line 1, column 4"),
+        ] {
+            assert_eq!(value(text).unwrap_err().to_string(), expected, "{text:?}");
+        }
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl ObjectRef {
 pub(super) fn parse(manifest: &str) -> Result<Vec<Json>, String> {
     let mut found = Vec::new();
     for document in split(manifest) {
-        let json = kernel::yaml::value(document).map_err(|error| format!("{}: {error}", source(document)))?;
+        let json = kernel::yaml::first_value(document).map_err(|error| format!("{}: {error}", source(document)))?;
         collect(json, &mut found, 0).map_err(|reason| format!("{}: {reason}", source(document)))?;
     }
     Ok(found)
@@ -88,7 +88,7 @@ fn collect(json: Json, found: &mut Vec<Json>, depth: usize) -> Result<(), String
 
 /// Labels on every document of a text, as a post-renderer would put them there.
 pub(super) fn labelled(document: &str, labels: &BTreeMap<String, String>) -> Result<String, String> {
-    let mut json = kernel::yaml::value(document).map_err(|error| error.to_string())?;
+    let mut json = kernel::yaml::first_value(document).map_err(|error| error.to_string())?;
     let is_list = json.get("kind").and_then(Json::as_str).is_some_and(|kind| kind.ends_with("List"));
     match json.get_mut("items").filter(|_| is_list) {
         Some(Json::Array(items)) => items.iter_mut().for_each(|item| label(item, labels)),

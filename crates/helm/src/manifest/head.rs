@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::scan::scan;
+use crate::values::kind;
 
 /// The parts of an object that decide what becomes of its document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,64 +25,47 @@ impl Head {
 
     /// Reads a document that may be anything.
     fn read_any(text: &str) -> Result<Self, String> {
-        if let Ok(object) = kernel::yaml::from_str::<Object>(text) {
-            return Ok(object.head());
-        }
-        // Odd, or wrong: looked at as a whole.
         let json =
-            kernel::yaml::value(text).map_err(|error| format!("error converting YAML to JSON: yaml: {error}"))?;
-        let kind = match &json {
-            Json::Object(_) | Json::Null => {
-                return Ok(serde_json::from_value::<Object>(json).unwrap_or_default().head());
-            }
-            Json::Array(_) => "array",
-            Json::String(_) => "string",
-            Json::Number(_) => "number",
-            Json::Bool(_) => "bool",
-        };
-        Err(format!(
-            "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type util.SimpleHead"
-        ))
+            kernel::yaml::first_value(text).map_err(|error| format!("error converting YAML to JSON: {error}"))?;
+        Self::of(json).map_err(|reason| format!("error unmarshaling JSON: while decoding JSON: json: {reason}"))
+    }
+
+    fn of(json: Json) -> Result<Self, String> {
+        let mut object = fields(json, "value", "util.SimpleHead")?;
+        let mut take = |name: &str| object.remove(name).unwrap_or_default();
+        let api_version = text(take("apiVersion"), "SimpleHead.apiVersion")?;
+        let kind = text(take("kind"), "SimpleHead.kind")?;
+        let mut metadata = fields(take("metadata"), "struct field SimpleHead.metadata", METADATA)?;
+        let mut take = |name: &str| metadata.remove(name).unwrap_or_default();
+        let annotations = fields(take("annotations"), "struct field .metadata.annotations", "map[string]string")?;
+        let annotations = annotations.into_iter().map(|(key, value)| Ok((key, text(value, ".metadata.annotations")?)));
+        let annotations = annotations.collect::<Result<_, String>>()?;
+        Ok(Self { api_version, kind, name: text(take("name"), ".metadata.name")?, annotations })
     }
 }
 
-/// The beginning of an object. What else it has is read over.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Object {
-    api_version: Json,
-    kind: Json,
-    metadata: Option<Metadata>,
-}
+/// How Go writes the type of metadata.
+const METADATA: &str =
+    r#"struct { Name string "json:\"name\""; Annotations map[string]string "json:\"annotations\"" }"#;
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    name: Json,
-    annotations: Option<BTreeMap<String, Json>>,
-}
-
-impl Object {
-    fn head(self) -> Head {
-        let metadata = self.metadata.unwrap_or_default();
-        let shown = |(key, value): (String, Json)| match value {
-            Json::String(text) => (key, text),
-            other => (key, other.to_string()),
-        };
-        Head {
-            api_version: text(self.api_version),
-            kind: text(self.kind),
-            name: text(metadata.name),
-            annotations: metadata.annotations.unwrap_or_default().into_iter().map(shown).collect(),
-        }
-    }
-}
-
-/// A text; what is none is empty.
-fn text(json: Json) -> String {
+/// The fields of an object; nothing has none.
+fn fields(json: Json, place: &str, wanted: &str) -> Result<serde_json::Map<String, Json>, String> {
     match json {
-        Json::String(text) => text,
-        _ => String::new(),
+        Json::Null => Ok(serde_json::Map::new()),
+        Json::Object(fields) => Ok(fields),
+        other => Err(format!("cannot unmarshal {} into Go {place} of type {wanted}", kind(&other))),
+    }
+}
+
+/// A text; numbers and truths are taken for one.
+fn text(json: Json, place: &str) -> Result<String, String> {
+    match json {
+        Json::String(text) => Ok(text),
+        Json::Null => Ok(String::new()),
+        Json::Array(_) | Json::Object(_) => {
+            Err(format!("cannot unmarshal {} into Go struct field {place} of type string", kind(&json)))
+        }
+        other => Ok(other.to_string()),
     }
 }
 

@@ -224,8 +224,11 @@ fn key(content: &str) -> Option<(&str, &str)> {
         }
     };
     let rest = rest.strip_prefix(':')?;
-    let is_key =
-        !key.is_empty() && key.len() <= MAX_KEY && !key.starts_with('-') && (rest.is_empty() || rest.starts_with(' '));
+    let is_key = !key.is_empty()
+        && key.len() <= MAX_KEY
+        && !key.starts_with(['-', '.'])
+        && !key.eq_ignore_ascii_case("null")
+        && (rest.is_empty() || rest.starts_with(' '));
     is_key.then(|| (key, without_leading(rest)))
 }
 
@@ -286,12 +289,18 @@ fn plain(rest: &str) -> Option<Value<'_>> {
         byte => byte.is_ascii_alphanumeric() || b"/._+($~".contains(&byte),
     };
     let text = without_trailing(find(rest, b" #").map_or(rest, |end| rest.get(..end).unwrap_or_default()));
-    if !begins || find(text, b": ").is_some() || text.ends_with(':') {
+    if !begins || find(text, b": ").is_some() || text.ends_with(':') || is_no_number(text) {
         return None;
     }
     let is_text = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && !WORDS.iter().any(|word| word.eq_ignore_ascii_case(text));
     Some(if is_text { Value::Text(text) } else { Value::Other })
+}
+
+/// Whether it is a number for YAML and none for JSON, as `.nan` is.
+fn is_no_number(text: &str) -> bool {
+    let word = text.trim_start_matches(['-', '+']).strip_prefix('.');
+    word.is_some_and(|word| word.eq_ignore_ascii_case("nan") || word.eq_ignore_ascii_case("inf"))
 }
 
 /// Reads over a collection in flow style on one line; what stands behind it.
@@ -326,7 +335,7 @@ fn flow_scalar(text: &str) -> Option<(&str, &str)> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./-".contains(&byte);
     let end = text.bytes().position(|byte| !is_plain(byte)).unwrap_or(text.len());
     let (scalar, behind) = text.split_at(end);
-    (!scalar.is_empty() && !scalar.starts_with('-')).then_some((scalar, behind))
+    (!scalar.is_empty() && !scalar.starts_with('-') && !is_no_number(scalar)).then_some((scalar, behind))
 }
 
 #[cfg(test)]
@@ -385,6 +394,12 @@ mod tests {
             "{a: b}",
             "a: {b: c,}",
             "a: {b:c}",
+            "a: .nan",
+            "a: -.Inf",
+            "a: [.inf]",
+            "- .NaN",
+            "null: 5",
+            "a: b\n...\nc: {",
         ] {
             assert_eq!(scan(text), None, "{text:?}");
         }

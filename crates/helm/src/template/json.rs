@@ -56,6 +56,7 @@ impl Writer<'_> {
             Value::Str(text) => self.text(text)?,
             Value::Raw(bytes) => self.text(&String::from_utf8_lossy(bytes))?,
             Value::Bytes(bytes) => self.text(&encoded(bytes))?,
+            list if list.is_nil_list() => self.out.push_str("null"),
             Value::List(list) if list.items.is_empty() => self.out.push_str("[]"),
             Value::Map(map) if map.len() == 0 => self.out.push_str("{}"),
             Value::List(list) => {

@@ -73,7 +73,7 @@ impl Writer<'_> {
             entries.into_iter().partition(|(_, value)| !is_table(value) && !is_table_list(value));
         for (name, value) in &direct {
             self.goes_on(depth)?;
-            if let Value::Nil = value {
+            if matches!(value, Value::Nil) || value.is_nil_list() {
                 continue;
             }
             self.out.push_str(&"  ".repeat(depth));

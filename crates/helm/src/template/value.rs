@@ -106,6 +106,10 @@ impl IntType {
 pub(crate) enum Element {
     Any,
     Text,
+    /// Text, in a list that is nil.
+    NoText,
+    /// Anything, in a list that is nil.
+    NoAny,
     Int,
     List,
     /// `map[string]interface {}` under the name of Helm's values.
@@ -199,6 +203,16 @@ impl Value {
         Self::list_of(Element::Text, items.into_iter().map(Value::text).collect())
     }
 
+    /// A list, or one that is nil where there is nothing to put into it.
+    pub(crate) fn list_or_nil(element: Element, items: Vec<Value>) -> Self {
+        let element = match element {
+            _ if !items.is_empty() => element,
+            Element::Text => Element::NoText,
+            _ => Element::NoAny,
+        };
+        Self::list_of(element, items)
+    }
+
     pub(crate) fn map<K: Into<Rc<str>>>(fields: impl IntoIterator<Item = (K, Value)>) -> Self {
         Self::map_of(Element::Any, fields)
     }
@@ -242,15 +256,15 @@ impl Value {
             Self::Str(_) | Self::Raw(_) => "string",
             Self::Bytes(_) => "[]uint8",
             Self::List(list) => match list.element {
-                Element::Any | Element::Values => "[]interface {}",
-                Element::Text => "[]string",
+                Element::Any | Element::NoAny | Element::Values => "[]interface {}",
+                Element::Text | Element::NoText => "[]string",
                 Element::Int => "[]int",
                 Element::List => "[][]interface {}",
             },
             Self::Map(map) => match map.element {
                 Element::Text => "map[string]string",
                 Element::Values => "common.Values",
-                Element::Any | Element::Int | Element::List => "map[string]interface {}",
+                _ => "map[string]interface {}",
             },
             Self::Native(native) => native.type_name(),
         }
@@ -300,6 +314,11 @@ impl Value {
             Self::Native(native) => native.items().map(Into::into),
             _ => None,
         }
+    }
+
+    /// Whether it is a list that is nil, which is `null` once it is written.
+    pub(crate) fn is_nil_list(&self) -> bool {
+        matches!(self, Self::List(list) if matches!(list.element, Element::NoText | Element::NoAny))
     }
 
     /// The bytes of a string.

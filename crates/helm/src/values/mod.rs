@@ -18,12 +18,50 @@ pub type Values = serde_json::Map<String, Json>;
 /// How deep values may be nested. Readers of YAML and JSON stop earlier.
 pub(crate) const MAX_DEPTH: usize = 512;
 
-/// Reads a file of values.
+/// Reads a file of values. Of several documents, later ones are laid over those before.
 pub fn from_yaml(text: &str) -> Result<Values, String> {
-    match kernel::yaml::value(text).map_err(|error| error.to_string())? {
-        Json::Null => Ok(Values::new()),
-        Json::Object(fields) => Ok(from_json(fields)),
-        _ => Err("values are no mapping".to_owned()),
+    let mut values = Values::new();
+    for document in documents(text) {
+        let read = kernel::yaml::first_value(document);
+        match read.map_err(|error| format!("{UNREADABLE}: error converting YAML to JSON: {error}"))? {
+            Json::Null => {}
+            Json::Object(fields) => merge(&mut values, from_json(fields)),
+            other => {
+                let kind = kind(&other);
+                return Err(format!(
+                    "{UNREADABLE}: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+                ));
+            }
+        }
+    }
+    Ok(values)
+}
+
+const UNREADABLE: &str = "cannot unmarshal yaml document";
+
+/// What stands between lines of three dashes.
+fn documents(text: &str) -> Vec<&str> {
+    let (mut found, mut begin, mut at) = (Vec::new(), 0, 0);
+    for line in text.split_inclusive('\n') {
+        if line.strip_prefix("---").is_some_and(|rest| rest.trim().is_empty()) {
+            found.extend(text.get(begin..at));
+            begin = at + line.len();
+        }
+        at += line.len();
+    }
+    found.extend(text.get(begin..));
+    found
+}
+
+/// What Go's reader of JSON calls a value.
+pub(crate) fn kind(json: &Json) -> &'static str {
+    match json {
+        Json::Null => "null",
+        Json::Bool(_) => "bool",
+        Json::Number(_) => "number",
+        Json::String(_) => "string",
+        Json::Array(_) => "array",
+        Json::Object(_) => "object",
     }
 }
 
@@ -99,5 +137,17 @@ mod tests {
         merge(&mut under, from_yaml("a: {c: [3]}\nd: null").unwrap());
         assert_eq!(Json::Object(under), json!({"a": {"b": 1.0, "c": [3.0]}, "d": null}));
         assert!(from_yaml("- a").is_err());
+    }
+
+    #[test]
+    fn documents_of_a_file_are_laid_over_each_other() {
+        for (text, expected) in [
+            ("a: {b: 1, c: 1}\n---\na: {b: 2}", json!({"a": {"b": 2.0, "c": 1.0}})),
+            ("---\n# nothing\n---\na: x\n", json!({"a": "x"})),
+            ("a: x\n...\nb: {", json!({"a": "x"})),
+            ("", json!({})),
+        ] {
+            assert_eq!(from_yaml(text).map(Json::Object), Ok(expected), "{text:?}");
+        }
     }
 }

@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 
 use super::{MAX_DEPTH, Values};
 use crate::chart::Chart;
+use crate::re2;
 use complaint::Complaint;
 
 /// Values that do not fit the schemas of a chart and its subcharts.
@@ -113,7 +114,8 @@ impl<'a> Checker<'a> {
 
     fn fits(&mut self, pattern: &str, text: &str) -> bool {
         if !self.regexes.contains_key(pattern) {
-            self.regexes.insert(pattern.to_owned(), Regex::new(pattern).ok());
+            let regex = re2::translate(pattern).ok().and_then(|translated| Regex::new(&translated.text).ok());
+            self.regexes.insert(pattern.to_owned(), regex);
         }
         // What is no expression fits nothing and everything; Helm refuses such a schema.
         self.regexes.get(pattern).and_then(Option::as_ref).is_none_or(|regex| regex.is_match(text))

@@ -92,6 +92,7 @@ impl Writer<'_> {
             Value::Raw(bytes) if self.dialect == Dialect::Pretty => self.binary(bytes, indent)?,
             Value::Raw(bytes) => self.text(&String::from_utf8_lossy(bytes), indent, false)?,
             Value::Bytes(bytes) => self.text(&json::encoded(bytes), indent, false)?,
+            list if list.is_nil_list() && self.dialect == Dialect::Plain => self.push("null"),
             Value::List(_) => self.push("[]"),
             Value::Map(_) => self.push("{}"),
             Value::Native(native) => {

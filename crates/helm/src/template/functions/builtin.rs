@@ -134,7 +134,8 @@ fn non_comparable(a: &Value, b: &Value) -> Fault {
 fn equal(a: &Value, b: &Value) -> Result<bool, Fault> {
     Ok(match (basic(a), basic(b)) {
         (Basic::Nothing, Basic::Nothing) => true,
-        (Basic::Nothing, _) | (_, Basic::Nothing) => false,
+        (Basic::Nothing, _) => b.is_nil_list(),
+        (_, Basic::Nothing) => a.is_nil_list(),
         (Basic::Other, Basic::Other) => {
             if is_comparable(a) && is_comparable(b) {
                 return Ok(a.deep_equal(b, &Walk::default()));

@@ -8,6 +8,7 @@ use super::{Executor, Fault, Function, Outcome, any, f, fits, text, walking};
 use crate::template::json::{self, Style};
 use crate::template::toml;
 use crate::template::value::{BYTES_PER_STEP, Value};
+use crate::values::kind;
 use crate::yaml::{self, Dialect};
 
 const PLAIN: Style = Style { html: true, pretty: false };
@@ -86,25 +87,14 @@ fn list_or_error(read: Result<Value, String>) -> Value {
 }
 
 fn read_yaml(text: &str) -> Result<Json, String> {
-    kernel::yaml::value(text).map_err(|error| format!("error converting YAML to JSON: yaml: {error}"))
-}
-
-fn json_kind(json: &Json) -> &'static str {
-    match json {
-        Json::Null => "null",
-        Json::Bool(_) => "bool",
-        Json::Number(_) => "number",
-        Json::String(_) => "string",
-        Json::Array(_) => "array",
-        Json::Object(_) => "object",
-    }
+    kernel::yaml::first_value(text).map_err(|error| format!("error converting YAML to JSON: {error}"))
 }
 
 fn json_map(json: &Json) -> Result<Value, String> {
     match json {
         Json::Null => Ok(Value::map::<&str>([])),
         Json::Object(_) => Ok(floating(json)),
-        _ => Err(format!("json: cannot unmarshal {} into Go value of type map[string]interface {{}}", json_kind(json))),
+        _ => Err(format!("json: cannot unmarshal {} into Go value of type map[string]interface {{}}", kind(json))),
     }
 }
 
@@ -112,7 +102,7 @@ fn json_list(json: &Json) -> Result<Value, String> {
     match json {
         Json::Null => Ok(Value::list(Vec::new())),
         Json::Array(_) => Ok(floating(json)),
-        _ => Err(format!("json: cannot unmarshal {} into Go value of type []interface {{}}", json_kind(json))),
+        _ => Err(format!("json: cannot unmarshal {} into Go value of type []interface {{}}", kind(json))),
     }
 }
 

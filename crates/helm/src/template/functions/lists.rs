@@ -24,7 +24,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             }
             all.extend(list.as_items().ok_or_else(|| format!("Cannot concat type {kind} as list"))?.iter().cloned());
         }
-        Ok(Value::list(all))
+        Ok(Value::list_or_nil(Element::Any, all))
     }),
     f("first", "v", |_, a| first(a)),
     f("mustFirst", "v", |_, a| first(a)),
@@ -54,10 +54,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
             given => strslice(given)?,
         };
         texts.sort_unstable();
-        Ok(Value::texts(texts))
+        Ok(as_texts(any(a, 0), texts))
     }),
     f("join", "sv", |_, a| Ok(Value::text(joined(&strslice(any(a, 1))?, &text(a, 0))?))),
-    f("toStrings", "v", |_, a| Ok(Value::texts(strslice(any(a, 0))?))),
+    f("toStrings", "v", |_, a| Ok(as_texts(any(a, 0), strslice(any(a, 0))?))),
     f("splitList", "ss", |_, a| Ok(Value::texts(split(&text(a, 1), &text(a, 0))?))),
     f("split", "ss", |_, a| Ok(numbered(split(&text(a, 1), &text(a, 0))?))),
     f("splitn", "sis", |_, a| Ok(numbered(splitn(&text(a, 2), &text(a, 0), int(a, 1))?))),
@@ -65,6 +65,15 @@ pub(super) static FUNCTIONS: &[Function] = &[
     f("untilStep", "iii", |_, a| steps(int(a, 0), int(a, 1), int(a, 2))),
     f("seq", "i*", |_, a| seq(a)),
 ];
+
+/// Texts made of a list. Go leaves one that has texts as it is, nil too.
+fn as_texts(list: &Value, texts: Vec<String>) -> Value {
+    if matches!(list, Value::List(list) if list.element == Element::NoText) {
+        list.clone()
+    } else {
+        Value::texts(texts)
+    }
+}
 
 /// What Go says where a list is asked for and nothing is there.
 const NIL_POINTER: &str = "runtime error: invalid memory address or nil pointer dereference";
@@ -99,12 +108,14 @@ fn last(a: &[Value]) -> Outcome {
 
 fn rest(a: &[Value]) -> Outcome {
     let items = items(any(a, 0), "find rest")?;
-    Ok(Value::list(items.get(1..).unwrap_or_default().to_vec()))
+    let rest = items.get(1..).map(<[Value]>::to_vec);
+    Ok(rest.map_or_else(|| Value::list_or_nil(Element::Any, Vec::new()), Value::list))
 }
 
 fn initial(a: &[Value]) -> Outcome {
     let items = items(any(a, 0), "find initial")?;
-    Ok(Value::list(items.split_last().map(|(_, before)| before.to_vec()).unwrap_or_default()))
+    let initial = items.split_last().map(|(_, before)| before.to_vec());
+    Ok(initial.map_or_else(|| Value::list_or_nil(Element::Any, Vec::new()), Value::list))
 }
 
 fn reverse(a: &[Value]) -> Outcome {

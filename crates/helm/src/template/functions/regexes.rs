@@ -1,10 +1,11 @@
-//! Regular expressions: RE2's syntax, which Rust's `regex` shares with Go.
+//! Regular expressions, as `re2` has them.
 
 use regex::{Match, Regex};
 
 use super::{Fault, Function, ITEM, Outcome, f, fits, int, text};
+use crate::re2;
 use crate::template::exec::Executor;
-use crate::template::value::Value;
+use crate::template::value::{Element, Value};
 
 pub(super) static FUNCTIONS: &[Function] = &[
     f("regexMatch", "ss", |e, a| match compile(e, a) {
@@ -71,12 +72,12 @@ fn find_all(re: &Regex, executor: &mut Executor<'_>, a: &[Value]) -> Outcome {
     let mut all = Vec::new();
     each_match(re, executor, &whole, |found| {
         if all.len() < limit {
-            all.push(found.as_str());
+            all.push(Value::text(found.as_str()));
         }
         fits(all.len().saturating_mul(ITEM))?;
         Ok(all.len() < limit)
     })?;
-    Ok(Value::texts(all))
+    Ok(Value::list_or_nil(Element::Text, all))
 }
 
 fn replace(re: &Regex, executor: &mut Executor<'_>, a: &[Value]) -> Outcome {
@@ -84,6 +85,7 @@ fn replace(re: &Regex, executor: &mut Executor<'_>, a: &[Value]) -> Outcome {
     if !with.contains('$') {
         return literal(re, executor, a);
     }
+    let names = re2::translate(&text(a, 0))?.names;
     let (mut out, mut done) = (String::with_capacity(whole.len()), 0);
     for found in re.captures_iter(&whole) {
         let Some(all) = found.get(0) else { continue };
@@ -91,7 +93,7 @@ fn replace(re: &Regex, executor: &mut Executor<'_>, a: &[Value]) -> Outcome {
         // Each letter of the replacement may stand for the whole match.
         fits(out.len().saturating_add(with.len().saturating_mul(all.len().max(1))))?;
         out.push_str(whole.get(done..all.start()).unwrap_or_default());
-        found.expand(&with, &mut out);
+        re2::expand(&found, &names, &with, &mut out);
         done = all.end();
     }
     out.push_str(whole.get(done..).unwrap_or_default());
@@ -116,9 +118,9 @@ fn split(re: &Regex, executor: &mut Executor<'_>, a: &[Value]) -> Outcome {
     let whole = text(a, 1);
     let limit = usize::try_from(int(a, 2)).unwrap_or(usize::MAX);
     if limit == 0 {
-        return Ok(Value::texts(Vec::<String>::new()));
+        return Ok(Value::list_or_nil(Element::Text, Vec::new()));
     }
-    if whole.is_empty() && !re.as_str().is_empty() {
+    if whole.is_empty() && !text(a, 0).is_empty() {
         return Ok(Value::texts([""]));
     }
     let mut parts = Vec::new();
