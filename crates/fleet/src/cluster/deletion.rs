@@ -47,8 +47,11 @@ pub(super) fn plan(observed: &Observed) -> Plan {
     // One that never answered has made nothing, and one that is going already was asked before.
     let is_going = observed.capi.as_ref().is_none_or(|capi| capi.metadata.deletion_timestamp.is_some());
     let abandoned = observed.cluster.annotations().contains_key(names::ABANDON_CONTENTS);
-    let has_contents = observed.has_answered() && !is_going && !abandoned && !holds(observed, CONTENTS_REMOVED);
-    if has_contents && !observed.answers() {
+    let could_answer = observed.has_answered() && !is_going && !abandoned;
+    let has_contents = could_answer && !holds(observed, CONTENTS_REMOVED);
+    // Addons that served what was inside go after it.
+    let is_needed = has_contents || (could_answer && !observed.addons.is_empty());
+    if is_needed && !observed.answers() {
         wake(observed, &mut plan);
     }
     let serving = if has_contents { serving(&observed.addons) } else { BTreeSet::new() };
