@@ -242,6 +242,7 @@ fn whoever_stops_a_start_is_not_told_of_a_failure() {
         }
         let starting = status(&data);
         assert!(starting.1["pid"] != 0 && starting.1["server"] != "", "{starting:?}");
+        // No condition is waited for: it is stopped wherever it happens to be.
         std::thread::sleep(std::time::Duration::from_millis(wait));
         let pid = rustix::process::Pid::from_raw(child.id().try_into().unwrap()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();

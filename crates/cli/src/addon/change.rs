@@ -202,14 +202,10 @@ fn target<'a>(history: &'a [Release], named: Option<u32>, asked: &Asked) -> Opti
         }
         Some((deployed, earlier)) => {
             let is_other = |release: &&Release| content(release) != content(deployed);
-            earlier.iter().rev().filter(|release| is_complete(release)).find(is_other)
+            earlier.iter().rev().filter(|release| release.info.status.is_complete()).find(is_other)
         }
-        None => history.iter().rev().find(|release| is_complete(release)),
+        None => history.iter().rev().find(|release| release.info.status.is_complete()),
     }
-}
-
-fn is_complete(release: &Release) -> bool {
-    matches!(release.info.status, Status::Deployed | Status::Superseded)
 }
 
 /// Writes another version and other values.

@@ -25,6 +25,9 @@ pub(crate) const WAKING: &str = "ControlPlaneWaking";
 /// What was made inside the cluster is being removed.
 pub(super) const CONTENTS_REMOVING: &str = "ContentsRemoving";
 
+/// What lives on outside of a cluster that is gone.
+const CONTENTS: &str = "load balancers and volumes that were made inside";
+
 /// Addons that remove load balancers and volumes, or without which nothing in the cluster could.
 const SERVING: [&str; 6] = ["cilium", "metallb", "metallb-addresses", "longhorn", "linstor", "cert-manager"];
 
@@ -52,7 +55,7 @@ pub(super) fn plan(observed: &Observed) -> Plan {
     // Addons that served what was inside go after it.
     let is_needed = has_contents || (could_answer && !observed.addons.is_empty());
     if is_needed && !observed.answers() {
-        wake(observed, &mut plan);
+        wake(observed, if has_contents { CONTENTS } else { "its last addons" }, &mut plan);
     }
     let serving = if has_contents { serving(&observed.addons) } else { BTreeSet::new() };
     let addons: Vec<String> =
@@ -68,7 +71,7 @@ pub(super) fn plan(observed: &Observed) -> Plan {
         if observed.answers() {
             match observed.kubeconfig {
                 Some(_) => plan.steps.push(Step::ClearContents),
-                None => plan.blockers.push(unreachable("there is no kubeconfig of the cluster")),
+                None => plan.blockers.push(unreachable("there is no kubeconfig of the cluster", CONTENTS)),
             }
         }
         return plan;
@@ -137,7 +140,7 @@ pub fn removing(observed: &Observed, left: Vec<String>) -> Blocker {
 
 /// Nobody but the cluster itself can remove what is inside. One that sleeps, or was to become what does not start, is woken for
 /// that in the version that has answered.
-fn wake(observed: &Observed, plan: &mut Plan) {
+fn wake(observed: &Observed, left: &str, plan: &mut Plan) {
     let step = observed.control_plane.as_ref().filter(|_| observed.standalone.is_none()).and_then(|plane| {
         let version = observed.answered_version()?;
         let is_asked = plane.spec.replicas > 0 && plane.spec.kubernetes_version().parse().ok() == Some(version);
@@ -159,7 +162,7 @@ fn wake(observed: &Observed, plan: &mut Plan) {
         plan.blockers.push(waiting(WAKING, message, evidence));
     } else {
         plan.blockers.extend(stuck);
-        plan.blockers.push(unreachable("the cluster's API does not answer"));
+        plan.blockers.push(unreachable("the cluster's API does not answer", left));
     }
 }
 
@@ -194,10 +197,10 @@ fn stuck(observed: &Observed) -> Option<Blocker> {
 }
 
 /// Nobody but the cluster itself can say what was made inside.
-fn unreachable(why: &str) -> Blocker {
+fn unreachable(why: &str, left: &str) -> Blocker {
     blocker(
         "ContentsUnreachable",
-        format!("{why}, so load balancers and volumes that were made inside cannot be removed"),
+        format!("{why}, so {left} cannot be removed"),
         BlockerOwner::User,
         format!(
             "repair its control plane, or leave them behind: annotate the TenantCluster with {}=true",
